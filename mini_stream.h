@@ -2,13 +2,14 @@
  * mini_stream: client for an order-routing exchange's streaming interface.
  *
  * Two files, C99, no allocation: the caller owns every byte. Programs and ports
- * include this header and nothing else of the library.
+ * include this header and nothing else of the library. "Specification" is that
+ * of the interface, which the exchange gives to its customers.
  *
- * Conventions: a call that can fail returns 0 or a count on success, and a
- * negative mst_error otherwise. Texts are UTF-8 and end with a NUL. A text that
- * a call returns is never NULL and is valid as long as the program runs. The
- * time of a message is in nanoseconds since the Unix epoch. What an event
- * points to is valid until the next poll.
+ * Conventions: a call that can fail returns 0 or a positive number on success,
+ * and a negative mst_error otherwise. Texts are UTF-8 and end with a NUL; those
+ * that calls return are never NULL and stay valid. The time of a message is in
+ * ns since the Unix epoch. What an event points to is valid until the next
+ * poll. An object, and all that share its port or access, belong to one thread.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -29,7 +30,6 @@
 extern "C" {
 #endif
 
-/* The version of this header. */
 #define MST_VERSION "0.1.0"
 
 /* ---- Limits ----------------------------------------------------------------
@@ -107,7 +107,7 @@ extern "C" {
 /* Returned by calls and reported in events. */
 enum mst_error {
     MST_OK = 0,
-    /* The caller's mistakes: the call had no effect. */
+    /* The caller's mistakes. Unless it says otherwise, a call had no effect. */
     MST_ERR_ARGUMENT = -1, /* null, empty, too long or not valid UTF-8 */
     MST_ERR_BUILD = -2,    /* the caller was compiled with other limits */
     MST_ERR_MEMORY = -3,   /* memory is too small for its lengths */
@@ -208,8 +208,8 @@ enum mst_error {
 
 const char *mst_strerror(int error); /* one line of English */
 /* True if this error will recur until somebody changes something: the client
- * retries every backoff_slow_ms. False for MST_ERR_TOKEN_REFUSED: it depends on
- * the service's code, and mst_failure.permanent has the answer. */
+ * retries every backoff_slow_ms. MST_ERR_TOKEN_REFUSED, for which it is false,
+ * may be permanent, too: mst_failure.permanent goes by the service's code. */
 bool mst_error_is_permanent(int error);
 
 /* Error codes of the service (specification, section 7). */
@@ -295,8 +295,8 @@ struct mst_endpoint {
     bool tls; /* wss or https */
 };
 #define MST_PORT_SECURE 1u /* the port does TLS itself: it gets plain bytes */
-/* A recv that returns less than requested has emptied the socket. It is called
- * again only after the caller may have waited, or when a timer expires. */
+/* A recv that returns less than requested has emptied the socket. The library
+ * does not call it again in this poll, unless a timer expires. */
 #define MST_PORT_DRAINS 2u
 /* Returned by connect of a secure port during the TLS handshake: the state is
  * MST_STATE_TLS, with a deadline of tls_ms. */
@@ -367,7 +367,7 @@ enum mst_channel {
 };
 /* The channel's name on the wire ("market_data.top_of_book"), or "". */
 const char *mst_channel_name(enum mst_channel channel);
-enum mst_side { MST_BID, MST_ASK };
+enum mst_side { MST_BID, MST_ASK }; /* offers to buy, offers to sell */
 /* A price level (specification, section 2.2). Books consist of these, so it is
  * packed: read it with mst_level_price() and mst_level_amount(). */
 struct mst_level {
@@ -404,15 +404,15 @@ struct mst_top {
     struct mst_level bid, ask;
 };
 
-/* A trade (specification, section 2.4). May come out of time order. */
+/* A trade (specification, section 2.4). May come out of time order. Trades of a
+ * time without a connection do not come later. */
 struct mst_execution {
     const char *market;
     int64_t time_ns;
     struct mst_decimal price, amount;
-    bool repeat; /* in a pair: the other connection may report it, too; at most
-                  * one of the two is not marked */
+    bool repeat; /* in a pair: the other connection may report it, too. If both
+                  * do, at least one of the two is marked */
 };
-/* The kind of a request. */
 enum mst_action { MST_SUBSCRIBE, MST_UNSUBSCRIBE, MST_SUBSCRIPTION_LIST };
 /* One entry of a response (specification, sections 2.1 and 4.1). */
 struct mst_entry {
@@ -446,7 +446,7 @@ struct mst_failure {
     int error;            /* mst_error */
     enum mst_state stage; /* in which it happened */
     bool permanent;       /* somebody must change something: retried slowly */
-    uint32_t retry_ms;    /* until the next attempt; 0: at once, or none. A
+    uint32_t retry_ms;    /* until the next attempt, if one follows. A
                            * Retry-After that is a date counts as 300 s */
     int detail;           /* BearSSL's code, or the port's number */
     int http_status;
@@ -459,9 +459,9 @@ struct mst_failure {
 /* The result of mst_address_put(), valid until the next poll or put. */
 struct mst_address_result {
     int error;         /* mst_error, or MST_OK */
-    bool maybe_done;   /* despite the error the record may have changed */
+    bool maybe_done;   /* the record may have changed despite the error */
     int http_status;   /* of the API, or of the token endpoint; or 0 */
-    uint32_t retry_ms; /* requests wait this long; 0: no wait, or no use */
+    uint32_t retry_ms; /* how long another request would have to wait */
     const struct mst_address *record;  /* the caller's, or NULL */
     const struct mst_problem *problem; /* the service's description, or NULL */
     const char *text; /* MST_ERR_FORBIDDEN: missing scope; else token endpoint's
@@ -487,14 +487,13 @@ enum mst_event_type {
     MST_EVENT_LEADER,        /* in a pair, this link leads from now on */
     MST_EVENT_UNKNOWN        /* message of an unknown kind: unknown */
 };
-/* What a poll returns. */
 struct mst_event {
     enum mst_event_type type;
     int link;              /* the number of its link */
     uint32_t generation;   /* of the connection, counting from 1 */
     uint64_t received_ns;  /* monotonic: when its last bytes were read */
-    const char *market;    /* as it was subscribed, or NULL (the payload has it
-                            * as the service wrote it) */
+    const char *market;    /* as passed to mst_subscribe(), or NULL. The payload
+                            * has it as the service wrote it */
     struct mst_book *book; /* of the subscription, or NULL */
     union {
         struct mst_part part;
@@ -797,9 +796,9 @@ struct mst_trace {
 
 /* ---- Memory: the records, messages and TLS state of one connection ------- */
 /* Lengths of record buffers, bytes. MST_RECORD_IN_ANY is enough for any server.
- * With less the client asks for records of 512 bytes, or more if both buffers
- * hold them. A server that ignores this (max_fragment_length, RFC 6066, section
- * 4) leads to MST_ERR_TLS_PROTOCOL. A request may take several records. */
+ * With a shorter one the client asks for records of 512 bytes, or up to 4,096
+ * if both buffers hold them. A server that ignores this (max_fragment_length,
+ * RFC 6066, section 4) leads to MST_ERR_TLS_PROTOCOL. */
 #define MST_RECORD_IN_ANY 16709
 #define MST_RECORD_IN_MIN 837
 #define MST_RECORD_OUT_FULL 16469
@@ -875,9 +874,9 @@ struct mst_config {
     uint32_t ping_ms;     /* silence before a ping; 0: 20,000 */
     uint32_t silence_ms;  /* silence before giving up; 0: 60,000 */
     uint32_t request_gap_ms; /* least time between requests; 0: 1,000 */
-    /* Waits before the next attempt: exponential with full jitter. */
-    uint32_t backoff_ms;      /* the first; 0: 1,000 */
-    uint32_t backoff_max_ms;  /* the longest; 0: 60,000 */
+    /* Longest waits before the next attempt; a random number shortens each. */
+    uint32_t backoff_ms;      /* the first, doubled each time; 0: 1,000 */
+    uint32_t backoff_max_ms;  /* not doubled beyond this; 0: 60,000 */
     uint32_t backoff_slow_ms; /* after a permanent error; 0: 300,000 */
     uint32_t stable_ms; /* open this long: waits start short again; 0: 30,000 */
     uint32_t resume_ms; /* chain is checked again after this; 0: one day */
@@ -902,7 +901,8 @@ struct mst_config {
 /* ---- Access: a customer's tokens and limits at one service -----------------
  * Each object has its own access, or shares one (mst_config.access) with others
  * on the same thread and port. They share tokens, TLS sessions, the pace of
- * requests, and waits that the service asks for. */
+ * requests, and waits that the service asks for. A program that replaces
+ * credentials or trust anchors at run time must set mst_config.access. */
 /* Initialises an access, before the objects that share it. It borrows the
  * credentials and trust anchors of the configuration. Objects may come and go;
  * with the last one, tokens and TLS sessions are dropped. All must have the
@@ -955,8 +955,8 @@ struct mst_stats {
     uint32_t errors[MST_BANDS]; /* failures: [1] the port's, [2] TLS... */
     int last_error;             /* and the last one */
     /* The last and the longest lag of this connection, ns: a message's age when
-     * it is received, minus the least such age. Snapshots and executions do not
-     * count: their times may rightly be old. */
+     * it is received, minus the least age of the messages before. Snapshots and
+     * executions do not count: their times may rightly be old. */
     int64_t lag_ns, lag_max_ns;
     struct mst_high_water high;
 };
@@ -980,8 +980,9 @@ enum mst_state mst_link_state(const struct mst_link *link);
 const struct mst_stats *mst_link_stats(const struct mst_link *link);
 
 /* mst_client_init(client, config, port, memory) initialises a client. config is
- * copied; what it points to, port and memory are borrowed for the client's
- * life. Only now_ms of the port is called. Returns 0 or a caller's error. */
+ * copied; what it points to, port and memory are borrowed until mst_poll() has
+ * returned MST_ERR_CLOSED or mst_client_wipe() was called. Of the port only
+ * now_ms is called. Returns 0 or a caller's error. */
 #define mst_client_init(client, ...) \
     mst_client_init_checked(client, MST_BUILD(*(client)), __VA_ARGS__)
 int mst_client_init_checked(struct mst_client *client, uint32_t build,
@@ -993,12 +994,14 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
  * market is copied; NULL for MST_HEARTBEAT. book, for MST_MARKET_DATA or NULL,
  * is kept up to date, and borrowed until the subscription ends; it is emptied
  * if it belonged to another market. Data is matched to subscriptions by the
- * exact name of the market, or else by the only name that differs just in case
- * (ASCII). Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT or _CLOSED. */
+ * exact name of the market, or else by the only one that differs just in upper
+ * and lower case. Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT,
+ * _CLOSED. */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book);
-/* Ends a subscription. The book is released at once, the subscription's slot
- * when the service confirms. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
+/* Ends a subscription. The book is released at once; the subscription counts as
+ * one of MST_SUBSCRIPTIONS_MAX until the service confirms, but can be made
+ * again at once. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
 int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
                     const char *market);
 /* Unsubscribes a channel and subscribes it again, for a fresh snapshot. Returns
@@ -1012,10 +1015,10 @@ int mst_subscription_list(struct mst_client *client);
 
 /* Handles expired timers, sends, receives, and returns the next event. It never
  * waits, but may compute: a certificate chain is checked in one call (tens of
- * millions of instructions). While input keeps coming, a deadline of the
- * service is extended by up to 1 s: the answer may be in that input. Returns 1
- * with an event, 0 if there is none for now, or MST_ERR_CLOSED once everything
- * has ended after mst_close() and secrets are wiped. */
+ * millions of instructions). While input keeps coming, the service gets up to
+ * 1 s more for an answer, since that may be in the input. Returns 1 with an
+ * event, 0 if there is none for now, or MST_ERR_CLOSED once everything has
+ * ended after mst_close() and secrets are wiped. */
 int mst_poll(struct mst_client *client, struct mst_event *event);
 /* Starts to close: tries the closing handshake for closing_ms. Keep calling
  * mst_poll(): the stream ends with an MST_EVENT_CLOSED whose error is MST_OK,

@@ -1,8 +1,8 @@
 /*
- * The library in a loop that is not its own. The loop here is epoll (Linux),
- * and has a descriptor of the program's as well, by which signals come; any
- * other loop takes the same three steps. Two clients of one customer print
- * the best bid of a market each, until SIGINT or SIGTERM.
+ * The library in an event loop of the program: epoll (Linux), which also watches
+ * a descriptor for signals. Any other loop takes the same three steps. Two
+ * clients of one customer each print the best bid of a market, until SIGINT or
+ * SIGTERM.
  *
  *     epoll MARKET MARKET
  *
@@ -28,8 +28,8 @@ struct stream {
     struct mst_level levels[2 * LEVELS];
     struct mst_book book;
     const char *market;
-    int fd;     /* that the loop has for it, or -1 */
-    bool ready; /* the loop has said so */
+    int fd;     /* the one that the loop watches for it, or -1 */
+    bool ready; /* the loop has reported its descriptor */
     bool over;
     unsigned char bytes[MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
 };
@@ -69,9 +69,9 @@ static void print(struct stream *s, const struct mst_event *event) {
     }
 }
 
-/* Step one: a stream goes on, and the loop is told what it waits for next. A
- * poll may close the descriptor that it waited for, and open another one with
- * the same number: so the loop forgets it before, and learns it after. */
+/* Step one: polls a stream, and updates what the loop watches. A poll may close
+ * its descriptor and open another one with the same number, so the loop forgets
+ * the descriptor before, and adds the new one after. */
 static void go_on(int loop, struct stream *s) {
     const struct mst_link *link = &s->client.link;
     struct epoll_event wanted = {.data = {.ptr = s}};
@@ -95,8 +95,8 @@ static void go_on(int loop, struct stream *s) {
     }
 }
 
-/* Step two: how long the loop may sleep. One stream's poll may wake the other,
- * which has waited for its token: so they are asked once all have gone on. */
+/* Step two: how long the loop may sleep. A poll of one stream may wake the
+ * other, which waits for the token, so both are asked after all polls. */
 static uint32_t next_deadline(void) {
     uint32_t ms = UINT32_MAX;
 
@@ -107,7 +107,7 @@ static uint32_t next_deadline(void) {
     return ms; /* 24 days at most */
 }
 
-/* Step three: what is ready, or due, goes on. */
+/* Step three: polls the streams that are ready or due. */
 static void run(int loop, int signals) {
     struct epoll_event events[STREAMS + 1];
     struct signalfd_siginfo caught;
@@ -136,7 +136,7 @@ static void run(int loop, int signals) {
 }
 
 int main(int argc, char **argv) {
-    struct epoll_event wanted = {.events = EPOLLIN}; /* without a stream */
+    struct epoll_event wanted = {.events = EPOLLIN}; /* data.ptr: NULL */
     struct mst_posix_anchors ca;
     int loop = epoll_create1(EPOLL_CLOEXEC), signals, rc;
     struct mst_config config = {
@@ -155,11 +155,11 @@ int main(int argc, char **argv) {
               stderr);
         return EXIT_FAILURE;
     }
-    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* by lines, also into a pipe */
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a line at a time, into a pipe */
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
-    sigprocmask(SIG_BLOCK, &ends, NULL); /* they come by the descriptor */
+    sigprocmask(SIG_BLOCK, &ends, NULL); /* they come through the descriptor */
     signals = signalfd(-1, &ends, SFD_CLOEXEC);
     epoll_ctl(loop, EPOLL_CTL_ADD, signals, &wanted);
 

@@ -1,4 +1,4 @@
-/* Prints the best bid at every update. SPDX-License-Identifier: 0BSD */
+/* Prints the best bid after each event. SPDX-License-Identifier: 0BSD */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,7 +39,8 @@ int main(void) {
             mst_posix_wait(&posix, &link, 1, 1000);
         } else if (event.type == MST_EVENT_CLOSED) {
             puts(mst_strerror(event.as.failure.error));
-        } else if (mst_book_depth(&book, MST_BID) > 0) {
+        } else if (mst_book_state(&book) == MST_BOOK_LIVE &&
+                   mst_book_depth(&book, MST_BID) > 0) {
             mst_decimal_format(
                 mst_level_price(mst_book_level(&book, MST_BID, 0)), price);
             puts(price);

@@ -1,7 +1,7 @@
 /*
- * Trust anchors from a PEM file as C source, for firmware: pem2c FILE [NAME].
- * What is written are the anchors of the POSIX port's loader, each with its
- * name and the end of its validity as a comment.
+ * Writes trust anchors from a PEM file as C source, for firmware: pem2c FILE
+ * [NAME]. The anchors are those of the POSIX port's loader, each with its name
+ * and expiry as a comment.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,7 +15,7 @@
 
 #include "start.h"
 
-/* The certificates of the file, for what an anchor does not hold. */
+/* The file's certificates, for what an anchor does not contain. */
 struct certificates {
     gnutls_x509_crt_t *list;
     unsigned count;
@@ -46,7 +46,7 @@ static void certificates_free(struct certificates *certificates) {
     gnutls_free(certificates->list);
 }
 
-/* The next certificate of this subject, or NULL: a root that was renewed has a
+/* Takes the next certificate of this subject, or NULL: a renewed root has a
  * second one. */
 static gnutls_x509_crt_t take(const struct certificates *certificates,
                               const br_x500_name *subject) {
@@ -70,7 +70,7 @@ static gnutls_x509_crt_t take(const struct certificates *certificates,
     return NULL;
 }
 
-/* Writes a comment: the name is whatever its owner chose. */
+/* Writes a comment with the name, which its owner chose freely. */
 static void write_comment(gnutls_x509_crt_t certificate) {
     time_t end = gnutls_x509_crt_get_expiration_time(certificate);
     const struct tm *utc = gmtime(&end);
@@ -118,8 +118,8 @@ static void write_parts(const br_x509_trust_anchor *anchor, size_t number) {
     }
 }
 
-/* BearSSL's structs point to bytes that may be written, but it never does so:
- * they stay in flash. */
+/* BearSSL's structs point to writable bytes, but BearSSL never writes to them,
+ * so they stay in flash. */
 static void write_pointer(const char *what, size_t number) {
     printf("(unsigned char *)%s_%zu, sizeof %s_%zu", what, number, what,
            number);

@@ -45,7 +45,7 @@ static int put(const struct mst_address_request *request) {
                         end->problem->detail,
                         end->maybe_done ? "; it may have been done" : "");
             }
-            mst_transfer_close(&transfer); /* goes on until MST_ERR_CLOSED */
+            mst_transfer_close(&transfer); /* continues until MST_ERR_CLOSED */
         }
     }
     if (rc != MST_ERR_CLOSED) {
@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
     struct mst_address_request request = {
         .network = argv[1],
         .address = argv[2],
-        .nickname = argv[3], /* NULL: as it is */
+        .nickname = argv[3], /* NULL: unchanged */
     };
     if (mst_address_check(&request, why) != MST_OK) {
         fprintf(stderr, "%s\n", why);

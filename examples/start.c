@@ -20,8 +20,8 @@
 static const char *program;
 static int output_error; /* errno of standard output's last failure */
 
-/* Whether to try again: after EAGAIN once the descriptor is ready, after a
- * signal if it is ready now. */
+/* Returns true if a call is to be repeated: after EAGAIN once the descriptor is
+ * ready, after a signal if it is ready now. */
 static bool stream_again(int fd, short events) {
     struct pollfd ready = {.fd = fd, .events = events};
     const int error = errno;
@@ -51,8 +51,8 @@ static ssize_t stream_write(void *context, const char *data, size_t len) {
     size_t done = 0;
 
     while (done < len) {
-        /* All or nothing on a pipe: a signal that came in the midst would go
-         * unseen, and the next write block again. */
+        /* a write to a pipe is complete or fails: a signal during a longer one
+         * would be missed, and the next write would block again */
         const size_t most = len - done < PIPE_BUF ? len - done : PIPE_BUF;
         ssize_t n = write(fd, data + done, most);
 
@@ -66,8 +66,8 @@ static ssize_t stream_write(void *context, const char *data, size_t len) {
     return (ssize_t)done;
 }
 
-/* A stream that waits. Others may have the same open file: its O_NONBLOCK is
- * not ours to change. */
+/* Opens a stream that waits. O_NONBLOCK stays set, because other processes may
+ * have the same open file. */
 static FILE *stream_open(FILE *before, int number, const char *mode) {
     static int numbers[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
     const cookie_io_functions_t functions = {.read = stream_read,
@@ -80,7 +80,7 @@ static FILE *stream_open(FILE *before, int number, const char *mode) {
 static void open_descriptors(void) {
     int fd;
 
-    do { /* a write to one that was closed still fails */
+    do { /* a write to a closed one still fails */
         fd = open("/dev/null", O_RDONLY);
     } while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0) {
@@ -100,7 +100,7 @@ void start(const char *name) {
     program = name;
     open_descriptors();
     signal(SIGXFSZ, SIG_IGN);
-    if (!isatty(STDIN_FILENO)) { /* ncurses wants the descriptor of one */
+    if (!isatty(STDIN_FILENO)) { /* ncurses needs a terminal's descriptor */
         stdin = stream_open(stdin, STDIN_FILENO, "r");
     }
     stdout = stream_open(stdout, STDOUT_FILENO, "w");

@@ -5,7 +5,7 @@
 
 #include "mst_mock_service.h"
 
-/* ---- The program under test, usually in a file of its own ---- */
+/* ---- The program under test, usually in a separate file ---- */
 static struct mst_client client;
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
 static struct mst_level levels[2 * 100];

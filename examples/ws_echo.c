@@ -3,14 +3,14 @@
  *
  *     ws-echo HOST PORT PATH
  *
- * Connects in plain TCP, makes the opening handshake and echoes every message
- * until the peer closes. The mst_ws_* functions do no I/O: bytes from the
- * socket go into mst_ws_read(), which hands out pieces of messages as they
- * lie in them, and mst_ws_header() and mst_ws_mask() make the frames that go
- * out. A message of any length so passes through 16 KiB: each piece of it
- * leaves as a fragment before the next one is read.
+ * Connects by plain TCP, makes the opening handshake and echoes every message
+ * until the peer closes. The mst_ws_* functions do no I/O: mst_ws_read() gets
+ * the bytes from the socket and returns pieces of messages within them;
+ * mst_ws_header() and mst_ws_mask() make the frames to send. Messages of any
+ * length need only 16 KiB: each piece is sent as a fragment before the next one
+ * is read.
  *
- * Exit status: 0 after a clean close, 1 with a line that says why after
+ * Exit status: 0 after a clean close, 1 with a line on standard error after
  * anything else, 2 for wrong arguments.
  *
  * SPDX-License-Identifier: 0BSD
@@ -33,26 +33,25 @@
 
 #include "start.h"
 
-/* Bytes of a piece: one comes in and one goes out, in 16 KiB together. */
+/* Bytes of a piece: one is received and one sent, in 16 KiB together. */
 #define PIECE_MAX (8 * 1024 - MST_WS_HEADER_MAX)
 
-/* How long to wait for the peer to hang up after a close frame, ms. */
+/* How long to wait for the peer to close the connection after a close frame,
+ * ms. */
 #define HANG_UP_MS 2000
 
 struct echo {
     int fd;
     struct mst_http http;
     struct mst_ws ws;
-    size_t at, len; /* in[at] to in[len - 1] came and is not read yet */
+    size_t at, len; /* in[at] to in[len - 1] was received and is not read yet */
     uint8_t in[PIECE_MAX];
     uint8_t out[MST_WS_HEADER_MAX + PIECE_MAX];
 };
 
-/* ------------------------------------------------------------------------
- * Socket. Errors are those of mini_stream; MST_ERR_PORT leaves errno.
- * ------------------------------------------------------------------------ */
+/* ---- Socket: errors are mini_stream's; MST_ERR_PORT leaves errno ---- */
 
-/* Returns a connected socket, or -1 after saying why there is none. */
+/* Returns a connected socket, or -1 after it has reported why there is none. */
 static int socket_connect(const char *host, const char *port) {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *list;
@@ -79,12 +78,12 @@ static int socket_connect(const char *host, const char *port) {
         fprintf(stderr, "ws-echo: %s port %s: %s\n", host, port, why);
         return -1;
     }
-    /* Small frames shall not wait for one another. */
+    /* do not delay small frames */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     return fd;
 }
 
-/* Returns 0 once all is sent, or an error. */
+/* Sends all data. Returns 0 or an error. */
 static int socket_send(int fd, const void *data, size_t len) {
     const char *at = data;
 
@@ -102,7 +101,7 @@ static int socket_send(int fd, const void *data, size_t len) {
     return 0;
 }
 
-/* Takes more bytes, once all that came before are read. Returns 0 or an
+/* Receives more bytes, after all earlier ones were read. Returns 0 or an
  * error. */
 static int socket_receive(struct echo *echo) {
     ssize_t n;
@@ -118,8 +117,8 @@ static int socket_receive(struct echo *echo) {
     return 0;
 }
 
-/* Waits for the peer to hang up, as is the server's part (RFC 6455, section
- * 7.1.1), but not for long: it has been told all there is to say. */
+/* Waits a while for the peer to close the connection, as the server should (RFC
+ * 6455, section 7.1.1). */
 static void socket_wait_for_end(struct echo *echo) {
     struct pollfd readable = {echo->fd, POLLIN, 0};
     struct timespec now;
@@ -140,12 +139,10 @@ static int random_bytes(uint8_t *data, size_t len) {
     return getrandom(data, len, 0) == (ssize_t)len ? 0 : MST_ERR_ENTROPY;
 }
 
-/* ------------------------------------------------------------------------
- * WebSocket
- * ------------------------------------------------------------------------ */
+/* ---- WebSocket ---- */
 
-/* The opening handshake. Bytes that came behind the response, the first
- * frames, stay in echo->in. Returns 0 or an error. */
+/* Makes the opening handshake. Bytes after the response, the first frames, stay
+ * in echo->in. Returns 0 or an error. */
 static int echo_upgrade(struct echo *echo, const char *host, const char *path) {
     char key[MST_WS_KEY_LEN + 1];
     uint8_t random[16];
@@ -181,7 +178,7 @@ static int echo_send(struct echo *echo, enum mst_ws_opcode opcode, bool fin,
     uint8_t mask[4];
     size_t header_len;
 
-    /* A fresh mask for each frame, which nobody can foresee (section 5.3). */
+    /* a new, unpredictable mask for each frame (section 5.3) */
     if (random_bytes(mask, sizeof mask) != 0) {
         return MST_ERR_ENTROPY;
     }
@@ -191,7 +188,7 @@ static int echo_send(struct echo *echo, enum mst_ws_opcode opcode, bool fin,
     return socket_send(echo->fd, echo->out, header_len + len);
 }
 
-/* 1005 stands for a close frame without a code. */
+/* Sends a close frame. Code 1005 means that the peer's had none. */
 static int echo_send_close(struct echo *echo, uint16_t code) {
     const uint8_t payload[2] = {(uint8_t)(code >> 8), (uint8_t)code};
 
@@ -227,15 +224,13 @@ static int echo_run(struct echo *echo) {
         if (rc > 0) {
             rc = echo_answer(echo, &piece);
         } else if (rc == 0) {
-            rc = socket_receive(echo); /* only now: all is read */
+            rc = socket_receive(echo); /* all was read */
         }
     } while (rc == 0 && piece.opcode != MST_WS_CLOSE);
     return rc;
 }
 
-/* ------------------------------------------------------------------------ */
-
-/* Says what went wrong, in one line. Returns the exit status for it. */
+/* Reports an error. Returns the exit status. */
 static int report(const char *what, int error, int http_status) {
     fprintf(stderr, "ws-echo: %s: %s", what,
             error == MST_ERR_PORT ? strerror(errno) : mst_strerror(error));
@@ -246,7 +241,7 @@ static int report(const char *what, int error, int http_status) {
     return 1;
 }
 
-/* From the handshake to the end. Returns the exit status. */
+/* Runs from the handshake to the end. Returns the exit status. */
 static int echo_session(struct echo *echo, const char *host, const char *path) {
     int rc = echo_upgrade(echo, host, path);
     int status = 0;
@@ -258,7 +253,7 @@ static int echo_session(struct echo *echo, const char *host, const char *path) {
     if (rc != 0) {
         status = report("connection failed", rc, 0);
         if (rc == MST_ERR_EOF || rc == MST_ERR_PORT) {
-            return status; /* nobody is there to be told */
+            return status; /* the peer is gone */
         }
         echo_send_close(echo, mst_ws_error_code(rc));
     }
@@ -280,7 +275,7 @@ int main(int argc, char **argv) {
     if (echo.fd < 0) {
         return 1;
     }
-    /* The Host header's value: an IPv6 address stands in brackets there. */
+    /* the Host header's value: an IPv6 address is in brackets */
     snprintf(host, sizeof host, strchr(argv[1], ':') ? "[%s]:%s" : "%s:%s",
              argv[1], argv[2]);
     status = echo_session(&echo, host, argv[3]);

@@ -1,4 +1,4 @@
-/* One address of the settings page. SPDX-License-Identifier: 0BSD */
+/* Puts the address of the settings. SPDX-License-Identifier: 0BSD */
 #include "address.h"
 
 #include "board/board.h"
@@ -7,7 +7,7 @@
 
 static struct mst_transfer *transfer;
 
-/* Both are in use until the answer has come. */
+/* Both are in use until the response. */
 static struct mst_address_request request;
 static struct mst_address record;
 

@@ -1,8 +1,8 @@
-# Builds the images in examples/firmware, and runs their test; see its README.
+# Builds the images of examples/firmware, and runs their test; see its README.
 # Everything goes to $(BUILD)/firmware.
 # SPDX-License-Identifier: 0BSD
 
-# Trust anchors, PEM. Without it those of the test.
+# Trust anchors, PEM; by default those of the test.
 FIRMWARE_CA ?=
 FIRMWARE_SECONDS ?= 120
 
@@ -13,13 +13,13 @@ mps2-an386 = -mcpu=cortex-m4 -DBOARD_MHZ=25 -DDEVICE_WATCHDOG=0x40008000
 firmware_board = $(or $(FIRMWARE_BOARD),$(firstword $(FIRMWARE_BOARDS)))
 $(if $(filter $(FIRMWARE_BOARDS),$(firmware_board)),,$(error \
 	FIRMWARE_BOARD=$(FIRMWARE_BOARD) is not one of: $(FIRMWARE_BOARDS)))
-# FIRMWARE_CPU: code for another processor, which that of the board runs as well.
+# FIRMWARE_CPU: another processor to compile for; the board's must run its code.
 
 FIRMWARE = $(BUILD)/firmware
 IMAGES = $(FIRMWARE)/$(firmware_board)$(FIRMWARE_CPU:%=/%)
 FIRMWARE_IMAGES = $(IMAGES)/any.elf $(IMAGES)/small.elf
 
-# Limits of the library that the small image lowers. It prints them at boot.
+# The library's limits that the small image lowers. It prints them at boot.
 any_limits =
 small_limits = MST_SUBSCRIPTIONS_MAX=2 MST_MARKET_MAX=15 MST_TOKEN_MAX=1024 \
 	MST_HOST_MAX=63 MST_PATH_MAX=31 MST_LINE_MAX=128 MST_BODY_MAX=4096 \
@@ -34,15 +34,14 @@ small_link = -Wl,--wrap=br_ssl_engine_set_suites
 any_anchors = anchors
 small_anchors = root-ec
 
-# The port conformance test, on the same network. It has more links, so lwIP's
-# pools (one file) are compiled for it once more: a window of full segments is
-# 12 of PBUF_POOL.
+# The port conformance test. It has more links, so lwIP's pools (one file) are
+# compiled again for it: a window of full segments needs 12 of PBUF_POOL.
 conform_limits = MEMP_NUM_TCP_PCB=5 PBUF_POOL_SIZE=64
 conform_sources = port/conform/mst_conform.c port/flash/mst_flash_check.c \
 	test/firmware/conform.c
 conform_objects = $(IMAGES)/conform/memp.o
 conform_options = -Iport/conform
-# Its clock wraps 20 seconds after the start: 250 ms each, up to 2^32 ms.
+# In periods of 250 ms: its clock wraps (2^32 ms) 20 seconds after the start.
 conform_link = -Wl,--defsym=clock_begin=17179789
 
 firmware_ports = lwip/mst_lwip.c flash/mst_flash.c flash/mst_settings.c \
@@ -65,7 +64,7 @@ firmware_includes = -I. -Iport/lwip -Iport/flash -Iport/semihosting \
 	-Iexamples/firmware \
 	-isystem $(FIRMWARE)/sources/lwip/src/include \
 	-isystem $(FIRMWARE)/sources/bearssl/inc -isystem $(JSMN)
-# For clang-tidy, which has to be told where newlib is.
+# For clang-tidy, which does not find newlib by itself.
 firmware_clang = --target=arm-none-eabi $(firmware_cpu) -std=c99 \
 	-DIMAGE_LIMITS='""' $(firmware_includes) -Iport/conform \
 	-isystem $(dir $(shell $(CROSS)gcc -print-file-name=libc.a))../include
@@ -79,7 +78,7 @@ firmware:
 	$(again) firmware-sources
 	$(again) firmware-images
 
-# Before make looks which files there are to compile.
+# Done before make lists the files to compile.
 firmware-sources: $(FIRMWARE)/sources/.fetched
 	@:
 
@@ -87,7 +86,7 @@ firmware-images: $(FIRMWARE_IMAGES) $(foreach image,$(FIRMWARE_IMAGES:.elf=), \
 		$(image).bin $(image).hex)
 	@$(CROSS)size $(FIRMWARE_IMAGES)
 
-# For tools that write flash. A .hex says where it goes; a .bin begins at 0.
+# For tools that write flash. A .hex contains its address; a .bin starts at 0.
 %.bin: %.elf
 	$(call quiet,copy) $(CROSS)objcopy -O binary $< $@
 %.hex: %.elf
@@ -123,18 +122,18 @@ $(FIRMWARE)/lines: $(addprefix test/bench/,lines.c corpus.c corpus.h bench.h)
 	$(call quiet,link) $(CC) -std=gnu11 $(WARNINGS) $(CFLAGS) -o $@ \
 		$(filter %.c,$^)
 
-# And jsmn.h, which is needed wherever these are.
+# Also fetches jsmn.h.
 $(FIRMWARE)/sources/.fetched: examples/firmware/sources.sh | $(JSMN)/jsmn.h
 	$(call quiet,fetch) examples/firmware/sources.sh $(@D) lwip bearssl
 	@touch $@
 
-# Certificates of the test's servers and their roots: they stay the same, for
-# the images trust them.
+# Certificates of the test's servers and their roots. They are kept, because the
+# images trust them.
 $(FIRMWARE)/ca/anchors.pem: test/firmware/certificates.py \
 		test/e2e/tls_certificates.py
 	$(call quiet,make) $(PYTHON) $< $(@D)
 
-# Others are trusted as soon as the variable says so.
+# Changes whenever the variable does.
 $(FIRMWARE)/trusted: force
 	@mkdir -p $(@D)
 	@echo '$(FIRMWARE_CA)' | cmp -s - $@ || echo '$(FIRMWARE_CA)' >$@
@@ -146,7 +145,7 @@ $(IMAGES)/%/anchors.c: $(or $(FIRMWARE_CA),$(FIRMWARE)/ca/anchors.pem) \
 	$(call quiet,anchors) $(BUILD)/pem2c $(or $(FIRMWARE_CA), \
 		$(FIRMWARE)/ca/$($*_anchors).pem) firmware_anchors >$@
 
-# Other people's code, as it is.
+# Third-party code, unchanged.
 lwip_sources = $(wildcard $(addprefix $(FIRMWARE)/sources/lwip/src/, \
 	core/*.c core/ipv4/*.c netif/ethernet.c apps/sntp/sntp.c))
 bearssl_sources = $(wildcard $(FIRMWARE)/sources/bearssl/src/*.c \
@@ -170,7 +169,7 @@ $(IMAGES)/lib%.a:
 	$(call quiet,archive) rm -f $@ && $(CROSS)ar rcs $@ $^
 
 # port/lwip on this machine, with lwIP's driver for a TAP device: in one loop, on
-# threads, and on threads without their lock, which is an error; and port/sockets
+# threads, and on threads without their lock, which must fail. And port/sockets
 # over lwIP's sockets.
 TAPS = $(addprefix $(FIRMWARE)/tap-,loop threads sockets)
 tap_loop = -DNO_SYS=1 -fsanitize=address,undefined

@@ -1,5 +1,5 @@
 /*
- * What the two images differ in. The build says which one it is, and sets the
+ * The differences of the two images. The build selects one, and sets the
  * library's limits (firmware.mk). SPDX-License-Identifier: 0BSD
  */
 #ifndef IMAGE_H
@@ -7,13 +7,13 @@
 
 #include "mini_stream.h"
 
-/* The message buffer shares its room with the check of a certificate, so that
- * this much of it costs nothing. */
+/* The message buffer shares its memory with the check of a certificate: this
+ * size costs no extra memory. */
 #define IMAGE_MESSAGE sizeof(struct mst_validator)
 
 #ifdef IMAGE_SMALL
-/* One book, from a server that sends small records when it is asked to. Errors
- * are numbers. See small.c for its TLS. */
+/* One book, from a server that sends small records on request. Errors are
+ * numbers. See small.c for its TLS. */
 #define IMAGE_NAME "small"
 #define IMAGE_MARKETS \
     { "BTCUSD" }
@@ -23,7 +23,7 @@
 #define IMAGE_TEXTS 0
 #define IMAGE_LENGTHS MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, IMAGE_MESSAGE, 0
 #else
-/* Any server, two books and executions; it can put an address. */
+/* Any server, two books, executions, and address requests. */
 #define IMAGE_NAME "any"
 #define IMAGE_MARKETS \
     { "BTCUSD", "ETHUSD" }
@@ -34,7 +34,7 @@
 #define IMAGE_LENGTHS MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, IMAGE_MESSAGE, 0
 #endif
 
-/* The limits that the build has lowered, as "NAME=value NAME=value". */
+/* The limits that the build lowers, as "NAME=value NAME=value". */
 #ifndef IMAGE_LIMITS
 #define IMAGE_LIMITS "none"
 #endif

@@ -1,16 +1,16 @@
-/* lwIP, as small as this program needs it. SPDX-License-Identifier: 0BSD */
+/* lwIP's options, for a small image. SPDX-License-Identifier: 0BSD */
 #ifndef LWIPOPTS_H
 #define LWIPOPTS_H
 
 #define NO_SYS 1
-#define SYS_LIGHTWEIGHT_PROT 0 /* interrupts call nothing of it */
+#define SYS_LIGHTWEIGHT_PROT 0 /* interrupts do not call lwIP */
 #define LWIP_NETCONN 0
 #define LWIP_SOCKET 0
 #define LWIP_IPV6 0
 #define LWIP_NOASSERT 1
 
 #define MEM_ALIGNMENT 4
-#define MEM_SIZE 3072 /* what is sent, until it is acknowledged; DHCP */
+#define MEM_SIZE 3072 /* data not acknowledged yet; DHCP */
 #ifndef MEMP_NUM_TCP_PCB
 #define MEMP_NUM_TCP_PCB 3
 #endif

@@ -1,9 +1,10 @@
 /*
  * Firmware for a microcontroller with 64 KB of RAM: streams order books and
- * executions and, when asked to, puts an address. Without an operating system:
- * one loop that polls, and sleeps while there is nothing to do.
+ * executions and, on request, puts an address. It has no operating system, only
+ * a loop that polls, and sleeps while there is nothing to do.
  *
- * Keys on the UART: b prints the books, r a report, p puts the address, h hangs.
+ * Keys on the UART: b prints the books, r a report, p puts the address, h
+ * hangs.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -18,13 +19,13 @@
 #include "stream.h"
 
 #define REPORT_MS 5000u
-#define WATCHDOG_MS 60000u /* several handshakes on the slowest processor */
+#define WATCHDOG_MS 60000u /* enough for handshakes on the slowest processor */
 
-/* In anchors.c, which the build makes of a PEM file. */
+/* In anchors.c, which the build makes from a PEM file. */
 extern const br_x509_trust_anchor firmware_anchors[];
 extern const size_t firmware_anchors_len;
 
-/* One connection at a time, hence one memory for both. */
+/* Only one of them has a connection at a time, so both share memory. */
 static union {
     struct mst_client client;
     struct mst_transfer transfer;
@@ -37,7 +38,7 @@ static struct mst_lwip_link links[1];
 static struct mst_port port;
 static struct mst_config config;
 
-static uint64_t longest; /* turn of the loop, us */
+static uint64_t longest; /* turn of the main loop, us */
 
 /* ---- The report ---- */
 
@@ -80,7 +81,7 @@ static void report_if_due(void) {
 static void begin_stream(void) {
     int rc = stream_begin(&object.client, &config, &port, &memory);
 
-    use = rc == 0 ? STREAMS : NOTHING; /* until there are better settings */
+    use = rc == 0 ? STREAMS : NOTHING; /* until the settings are corrected */
     if (rc != 0) {
         print_begin();
         print_text("settings: ");
@@ -89,8 +90,7 @@ static void begin_stream(void) {
     }
 }
 
-/* Goes on with the one that has the memory; the other one follows once that is
- * closed. */
+/* Polls the object that uses the memory. When it ends, starts the other. */
 static void poll_object(void) {
     if (use == STREAMS && !stream_poll()) {
 #if IMAGE_PUTS

@@ -15,12 +15,12 @@
 
 #include <string.h>
 
-#define PATIENCE_MS 10000u /* then it says that it still waits */
+#define PATIENCE_MS 10000u /* interval of reports that DHCP has not answered */
 
 static struct netif netif;
 static struct {
     bool there;
-    uint32_t told_ms; /* when it last said something of it */
+    uint32_t told_ms; /* when it was last reported missing */
 } address;
 
 static err_t send_frame(struct netif *to, struct pbuf *frame) {
@@ -46,8 +46,8 @@ static err_t begin_netif(struct netif *begun) {
     return ERR_OK;
 }
 
-/* Reads a frame into lwIP's buffers. One for which there is no room is lost, as
- * it might be on any wire: TCP sends it again. */
+/* Reads a frame into lwIP's buffers. Without room it is lost, as on any
+ * network: TCP sends it again. */
 static void receive_frame(size_t len) {
     struct pbuf *frame = pbuf_alloc(PBUF_RAW, (u16_t)len, PBUF_POOL);
 
@@ -68,7 +68,7 @@ static void print_address(const char *what, const ip_addr_t *shown) {
                                     : ipaddr_ntoa_r(shown, text, sizeof text));
 }
 
-/* Says what DHCP has brought, or that it has not. */
+/* Prints the result of DHCP, or that there is none. */
 static void watch_address(void) {
     bool there = dhcp_supplied_address(&netif) != 0;
 

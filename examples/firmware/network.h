@@ -1,6 +1,6 @@
 /*
- * lwIP on the board's Ethernet: an address, a name server and a time server by
- * DHCP, and the time. SPDX-License-Identifier: 0BSD
+ * lwIP on the board's Ethernet. DHCP gives address, name server and time
+ * server; SNTP gives the time. SPDX-License-Identifier: 0BSD
  */
 #ifndef NETWORK_H
 #define NETWORK_H
@@ -8,12 +8,11 @@
 #include <stdint.h>
 
 void network_begin(void);
-/* Gives lwIP the frames that have come and its time. */
+/* Gives lwIP all received frames, and handles its timeouts. */
 void network_poll(void);
-/* So long lwIP may be left alone if no frame comes, ms. */
+/* Returns how long lwIP needs no poll unless a frame comes, ms. */
 uint32_t network_sleep_ms(void);
-/* Prints lwIP's use of memory: what is in use now, the most that ever was, and
- * how often it had no more. */
+/* Prints lwIP's memory: in use, most ever used, failed allocations. */
 void network_report(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The clock of the world, random bytes and the store in flash. SPDX-License-Identifier: 0BSD */
+/* Clock, random bytes and the store. SPDX-License-Identifier: 0BSD */
 #include "platform.h"
 
 #include "board/board.h"
@@ -9,8 +9,8 @@
 #include <string.h>
 
 static struct {
-    int64_t ns;     /* the time that was set... */
-    uint32_t at_ms; /* ...and what the board's clock was then */
+    int64_t ns;     /* the time that was set */
+    uint32_t at_ms; /* the board's clock at that moment */
     bool set;
 } world;
 
@@ -28,7 +28,7 @@ static void report(const char *what, int rc) {
     }
 }
 
-/* Damage is reported; the board does what it can without what is damaged. */
+/* Reports damaged parts. The board works without them as far as possible. */
 void platform_begin(void) {
     static struct mst_flash_driver driver;
     const char *secret = board_setting("seed");
@@ -47,7 +47,7 @@ void platform_begin(void) {
         (void)platform_entropy(&id, 7);
         print_begin();
         print_text("boot");
-        print_pair("id", id); /* public, and another one at each boot */
+        print_pair("id", id); /* public; different at each boot */
         print_end();
     }
 }
@@ -84,20 +84,20 @@ int platform_unix_ns(int64_t *ns) {
     if (!world.set) {
         return MST_ERR_CLOCK;
     }
-    /* Carried on, for the board's clock wraps. */
+    /* Advance the base at each call, because the board's clock wraps. */
     world.ns += (int64_t)(now - world.at_ms) * 1000000;
     world.at_ms = now;
     *ns = world.ns;
     return 0;
 }
 
-/* ---- What lwIP asks for: see arch/cc.h ---- */
+/* ---- Functions for lwIP, see arch/cc.h ---- */
 
 uint32_t sys_now(void) {
     return board_ms();
 }
 
-/* For numbers that are better not guessed, but no keys. */
+/* For numbers that should be hard to guess; not for keys. */
 uint32_t lwip_random(void) {
     uint32_t number = board_ms();
 

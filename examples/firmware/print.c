@@ -3,7 +3,7 @@
 
 #include "board/board.h"
 
-/* Digits, with zeros in front so that there are this many. */
+/* Prints a number with leading zeros, to at least this many digits. */
 static void print_digits(uint64_t number, int least) {
     char text[21];
     char *at = text + sizeof text - 1;

@@ -9,15 +9,15 @@ void print_begin(void);
 void print_end(void);
 
 void print_text(const char *text);
-/* A text of the service's, in which control characters become '?'. */
+/* Prints a text of the service; control characters become '?'. */
 void print_foreign(const char *text);
 void print_number(int64_t number);
 void print_decimal(struct mst_decimal value);
-/* A Unix time, ns. */
+/* Prints a Unix time, ns. */
 void print_time(int64_t ns);
-/* " name=number" */
+/* Prints " name=number". */
 void print_pair(const char *name, int64_t number);
-/* A whole line: text, and a second one or "". */
+/* Prints a whole line: a text, and a second one or "". */
 void print_line(const char *text, const char *more);
 
 #endif

@@ -1,4 +1,4 @@
-/* Lines of what happens on a link. SPDX-License-Identifier: 0BSD */
+/* Prints events of a link. SPDX-License-Identifier: 0BSD */
 #include "show.h"
 
 #include "image.h"
@@ -16,7 +16,7 @@ void show_trace(void *context, const struct mst_trace *trace) {
     }
 }
 
-/* An image without the texts has numbers alone, and is 5 KB smaller. */
+/* Without the texts, an image has only numbers, and is 5 KB smaller. */
 void show_error(int error) {
     if (IMAGE_TEXTS) {
         print_text(mst_strerror(error));

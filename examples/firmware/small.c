@@ -1,8 +1,8 @@
 /*
- * The small image's TLS: ChaCha20 and elliptic curves, and nothing else.
- * BearSSL hands out its choices by functions; where the program has one of the
- * same name, that is taken, and what only the other one needs is not linked.
- * Its code for all the curves of NIST is smaller than that for P-256 alone, and
+ * The small image's TLS: only ChaCha20 and elliptic curves. BearSSL chooses its
+ * implementations by functions. If the program has a function with the same
+ * name, the linker takes it, and does not link what only BearSSL's one needs.
+ * BearSSL's code for all NIST curves is smaller than that for P-256 alone, but
  * slower.
  *
  * SPDX-License-Identifier: 0BSD
@@ -18,7 +18,7 @@ void br_ssl_engine_set_default_ecdsa(br_ssl_engine_context *engine) {
     br_ssl_engine_set_ecdsa(engine, br_ecdsa_i31_vrfy_asn1);
 }
 
-/* No signature by RSA is good. */
+/* Rejects all RSA signatures. */
 static uint32_t no_rsa(const unsigned char *signature, size_t len,
                        const unsigned char *hash_oid, size_t hash_len,
                        const br_rsa_public_key *key, unsigned char *hash) {
@@ -39,8 +39,8 @@ void br_ssl_engine_set_default_rsavrfy(br_ssl_engine_context *engine) {
     br_ssl_engine_set_rsavrfy(engine, no_rsa);
 }
 
-/* The linker gives it the calls of br_ssl_engine_set_suites() (firmware.mk).
- * What was not offered BearSSL refuses, so AES is never in use. */
+/* The linker redirects calls of br_ssl_engine_set_suites() to it (firmware.mk).
+ * BearSSL rejects suites that it did not offer, so AES is never used. */
 void __wrap_br_ssl_engine_set_suites(br_ssl_engine_context *engine,
                                      const uint16_t *suites, size_t count);
 void __real_br_ssl_engine_set_suites(br_ssl_engine_context *engine,

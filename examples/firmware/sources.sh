@@ -1,12 +1,11 @@
 #!/bin/sh
-# Fetches source packages that Debian has for this system, unpacked and patched,
-# each as DIR/PACKAGE.
+# Fetches source packages of Debian for this system, unpacked and patched, each
+# to DIR/PACKAGE.
 # Usage: examples/firmware/sources.sh DIR PACKAGE...
 #
-# Most systems are configured for binary packages alone. apt is therefore given
-# a copy of that configuration that asks for sources, and a place of its own
-# for what it learns: nothing of the system is changed, and signatures are
-# checked as always.
+# Most systems are configured for binary packages only. So apt gets a copy of
+# the configuration that asks for sources, and a separate folder for its lists:
+# the system is not changed, and signatures are checked as always.
 # SPDX-License-Identifier: 0BSD
 set -eu
 
@@ -18,7 +17,7 @@ mkdir -p "$1"
 cd "$1"
 shift
 
-# As the files of the system, but for sources.
+# Writes copies of the system's lists that ask for sources.
 parts() {
     for file in /etc/apt/sources.list.d/*.sources; do
         [ -e "$file" ] || continue
@@ -44,7 +43,7 @@ fetch() {
     if [ ! -d apt ]; then
         mkdir -p apt/parts apt/lists/partial apt/unpacked
         parts
-        get update >apt/log 2>&1 || true # what is missing shows below
+        get update >apt/log 2>&1 || true # errors show below
     fi
     (
         cd apt/unpacked

@@ -17,7 +17,7 @@ static struct {
 
 static struct {
     uint32_t opens, generation, parts, executions;
-    uint64_t longest; /* poll of an open stream, us */
+    uint64_t longest; /* poll with an open stream, us */
 } counts;
 
 int stream_begin(struct mst_client *object, const struct mst_config *config,
@@ -27,7 +27,7 @@ int stream_begin(struct mst_client *object, const struct mst_config *config,
     client = object;
     for (unsigned i = 0; i < IMAGE_BOOKS && rc == 0; i++) {
         mst_book_init(&books[i].book, books[i].levels, IMAGE_LEVELS);
-        /* What was cut off does not come back by itself. */
+        /* Dropped levels do not come back by themselves. */
         mst_book_set_thin(&books[i].book, IMAGE_LEVELS / 4);
         books[i].shown = MST_BOOK_EMPTY;
         rc = mst_subscribe(client, MST_MARKET_DATA, markets[i], &books[i].book);
@@ -58,7 +58,7 @@ static void take_event(const struct mst_event *event) {
     }
 }
 
-/* Prints which books have become live, or are not any more. */
+/* Prints books whose state has changed. */
 static void watch_books(void) {
     for (unsigned i = 0; i < IMAGE_BOOKS; i++) {
         enum mst_book_state state = mst_book_state(&books[i].book);
@@ -70,7 +70,7 @@ static void watch_books(void) {
     }
 }
 
-/* One poll, with the time that it took. */
+/* Polls once, and measures the time. */
 static int poll(struct mst_event *event) {
     bool open = mst_link_state(&client->link) == MST_STATE_OPEN;
     uint64_t begin = board_us(), took;

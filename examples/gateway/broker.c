@@ -1,8 +1,4 @@
-/*
- * The broker: NATS JetStream, spoken to by threads of its own.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* NATS JetStream: connection and lease. SPDX-License-Identifier: 0BSD */
 #include "broker.h"
 
 #include <stdio.h>
@@ -15,16 +11,16 @@
 #include "broker_setup.h"
 #include "text.h"
 
-/* Between attempts to connect. */
+/* Time between attempts to connect. */
 #define RETRY_MS 500
-/* The longest sleep. */
+/* Interval of the keeper's checks. */
 #define WAIT_MS 100
-/* What the broker refuses can be each message: the same reason is said again
- * after a while, and another one not at once. */
+/* The broker may refuse every message. The same reason is printed once in
+ * SAME_AGAIN_MS, another one after ANOTHER_MS. */
 #define SAME_AGAIN_MS 60000
 #define ANOTHER_MS 1000
-/* Answers that may wait; ours are fewer, and others may write there, too. What
- * is lost counts as not answered. */
+/* Answers that may wait. Orders have fewer, but others may write to the inbox,
+ * too. An order whose answer is lost fails. */
 #define ANSWERS_MAX 65536
 #define ANSWERS_BYTES_MAX (16 * 1024 * 1024)
 
@@ -46,7 +42,8 @@ void broker_tell(struct broker *broker, const struct broker_report *report) {
         !g_atomic_int_get(&broker->waiting)) {
         return;
     }
-    (void)!write(broker->fd, &one, sizeof one); /* full is readable as well */
+    (void)!write(broker->fd, &one,
+                 sizeof one); /* a full counter is readable as well */
 }
 
 void broker_tell_kind(struct broker *broker, enum broker_report_kind kind,
@@ -60,7 +57,7 @@ void broker_count(struct broker *broker, uint64_t *count) {
     g_mutex_unlock(&broker->lock);
 }
 
-/* Until when this gateway has missed nothing, as it said when it last ran. */
+/* Reports until when the last run of this gateway had missed nothing. */
 static bool broker_read_seen(struct broker *broker) {
     kvEntry *entry = NULL;
     natsStatus status =
@@ -79,7 +76,7 @@ static bool broker_read_seen(struct broker *broker) {
     return true;
 }
 
-/* Says why it cannot go on, unless that was the last reason, too. */
+/* Prints why the connection failed, unless the last reason was the same. */
 static void broker_complain(struct broker *broker, const char *what,
                             const char *why) {
     char *text = g_strdup_printf("%s: %s", what, why);
@@ -107,8 +104,7 @@ void broker_refused(struct broker *broker, const char *why) {
     g_mutex_unlock(&broker->lock);
 }
 
-/* The library's callback: the broker has refused something, such as what the
- * user may not publish. */
+/* Called if the broker refuses something, such as a forbidden subject. */
 static void on_error(natsConnection *connection, natsSubscription *subscription,
                      natsStatus status, void *context) {
     struct broker *broker = context;
@@ -122,7 +118,7 @@ static void on_error(natsConnection *connection, natsSubscription *subscription,
                               text, sizeof text));
 }
 
-/* Opens all that stands on a connection. Returns whether all is there. */
+/* Opens streams, buckets and subscriptions. Returns true if all succeed. */
 static bool broker_prepare(struct broker *broker) {
     char why[BROKER_WHY_LEN] = "", subject[SUBJECT_LEN], answers[SUBJECT_LEN];
     natsInbox *inbox = NULL;
@@ -182,10 +178,10 @@ static bool broker_connect(struct broker *broker) {
     return broker_prepare(broker);
 }
 
-/* Closes all that stands on the connection. What is under way is stored, or it
- * is not: nobody knows. */
+/* Closes the connection and all that uses it. Orders under way fail: it is
+ * unknown whether they are stored. */
 static void broker_disconnect(struct broker *broker) {
-    natsConnection_Close(broker->connection); /* ends what the sender is at */
+    natsConnection_Close(broker->connection); /* ends the sender's calls */
     g_rw_lock_writer_lock(&broker->use);
     natsSubscription_Destroy(broker->requests);
     natsSubscription_Destroy(broker->answers);
@@ -202,7 +198,66 @@ static void broker_disconnect(struct broker *broker) {
     g_rw_lock_writer_unlock(&broker->use);
 }
 
-/* Looks at the connection, and makes it anew if it is time. */
+/* ---- the lease: who publishes books and tops ---- */
+
+/* Stops holding the lease. */
+static void lease_drop(struct broker *broker) {
+    if (broker->holds) {
+        broker->holds = false;
+        broker_say(broker, "lost the lease", NULL);
+        broker_tell_kind(broker, BROKER_HOLDS_NOT, 0);
+    }
+}
+
+/* Takes or renews the lease, three times per lease_ms. */
+static void lease_go_on(struct broker *broker) {
+    const char *name = broker->config.gateway;
+    const int64_t now = broker_now_ms();
+    natsStatus status;
+
+    if (now - broker->tried_ms < broker->config.lease_ms / 3) {
+        return;
+    }
+    broker->tried_ms = now;
+    /* An entry of this gateway that has not expired yet is renewed. */
+    status =
+        broker->revision > 0
+            ? kvStore_UpdateString(&broker->revision, broker->lease,
+                                   BROKER_LEASE_KEY, name, broker->revision)
+            : kvStore_CreateString(&broker->revision, broker->lease,
+                                   BROKER_LEASE_KEY, name);
+    if (status == NATS_OK) {
+        broker->renewed_ms = now;
+        if (!broker->holds) {
+            broker->holds = true;
+            broker_say(broker, "holds the lease", NULL);
+            broker_tell_kind(broker, BROKER_HOLDS,
+                             broker->epoch_base + broker->revision);
+        }
+    } else if (status == NATS_ERR) { /* refused: another revision */
+        broker->revision = 0;
+        lease_drop(broker);
+    }
+}
+
+/* Drops the lease if it was not renewed in time. */
+static void lease_check(struct broker *broker) {
+    if (broker->holds && broker_now_ms() - broker->renewed_ms >=
+                             (int64_t)broker->config.lease_ms) {
+        lease_drop(broker);
+    }
+}
+
+/* Gives the lease back, so that another gateway need not wait. */
+static void lease_return(struct broker *broker) {
+    if (broker->up && broker->holds) {
+        (void)kvStore_Delete(broker->lease, BROKER_LEASE_KEY);
+    }
+}
+
+/* ---- the keeper ---- */
+
+/* Checks the connection. If it is lost, connects again after RETRY_MS. */
 static void broker_check(struct broker *broker) {
     if (broker->up && natsConnection_IsClosed(broker->connection)) {
         broker_say(broker, "connection lost", NULL);
@@ -220,28 +275,17 @@ static void broker_check(struct broker *broker) {
         g_rw_lock_writer_unlock(&broker->use);
         broker_count(broker, &broker->stats.opens);
         broker_say(broker, "connected", NULL);
-        g_mutex_lock(&broker->lock);
         g_clear_pointer(&broker->complaint, g_free);
-        g_mutex_unlock(&broker->lock);
         broker_tell_kind(broker, BROKER_IS_UP, 0);
     } else {
         broker_disconnect(broker);
     }
 }
 
-static bool broker_is_ending(struct broker *broker) {
-    bool ending;
-
-    g_mutex_lock(&broker->lock);
-    ending = broker->ending;
-    g_mutex_unlock(&broker->lock);
-    return ending;
-}
-
 static gpointer broker_keep(gpointer context) {
     struct broker *broker = context;
 
-    while (!broker_is_ending(broker)) {
+    while (!g_atomic_int_get(&broker->ending)) {
         broker_check(broker);
         lease_check(broker);
         if (broker->up) {
@@ -336,16 +380,14 @@ void broker_end(struct broker *broker) {
     struct order *order;
 
     broker_flush(broker);
-    g_mutex_lock(&broker->lock);
-    broker->ending = true;
-    g_mutex_unlock(&broker->lock);
+    g_atomic_int_set(&broker->ending, 1);
     g_thread_join(broker->keeper);
     g_atomic_int_set(&broker->unmoved, 1);
     broker_wake(broker);
     g_thread_join(broker->sender);
     broker_disconnect(broker);
     g_ptr_array_free(broker->done, TRUE);
-    nats_CloseAndWait(0); /* no callback comes any more */
+    nats_CloseAndWait(0); /* after this, there are no callbacks */
     while (broker_report(broker, &report)) {
         broker_report_free(&report);
     }

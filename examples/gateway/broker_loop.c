@@ -1,8 +1,7 @@
 /*
- * The thread that sends: it carries orders out, and moves the bytes of the
- * connection. The library calls the functions loop_...() and is called back
- * when the socket is ready; so it needs no threads of its own for that, and
- * what is ordered together goes out together.
+ * The sender, a thread: carries out orders and moves the connection's bytes.
+ * The library uses it as its event loop by the functions loop_...(). So it
+ * needs no threads for this, and orders given together are sent together.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,13 +10,14 @@
 
 #include "broker_private.h"
 
-/* The longest sleep. */
+/* The longest wait in poll(). */
 #define WAIT_MS 100
 
 void broker_wake(struct broker *broker) {
     const uint64_t one = 1;
 
-    (void)!write(broker->wake, &one, sizeof one); /* full wakes as well */
+    (void)!write(broker->wake, &one,
+                 sizeof one); /* a full counter wakes as well */
 }
 
 static natsStatus loop_attach(void **context, void *loop,
@@ -33,7 +33,7 @@ static natsStatus loop_attach(void **context, void *loop,
     return NATS_OK;
 }
 
-/* Starts or stops to look whether it is readable, or writable. */
+/* Starts or stops watching the socket for reading or writing. */
 static natsStatus loop_set(struct broker *broker, gint *what, bool wanted) {
     g_atomic_int_set(what, wanted);
     if (g_thread_self() != broker->sender) {
@@ -67,7 +67,7 @@ natsStatus loop_options(struct broker *broker, natsOptions *options) {
                                     loop_write, loop_detach);
 }
 
-/* Lets the library read and write. */
+/* Makes the library read and write the socket. */
 static void loop_move(struct broker *broker, bool readable) {
     g_rw_lock_reader_lock(&broker->use);
     if (broker->connection) {

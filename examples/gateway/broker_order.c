@@ -1,8 +1,4 @@
-/*
- * Orders to the broker, up to their reports.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Orders to the broker, and their reports. SPDX-License-Identifier: 0BSD */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -12,22 +8,22 @@
 #include "broker_setup.h"
 #include "text.h"
 
-/* How often orders are looked at that the broker has not answered. */
+/* Interval of the search for orders without an answer. */
 #define LOOK_MS 1000
 
-/* Messages to be destroyed together: the library wakes a thread for it. */
+/* Messages destroyed at a time: each time, the library wakes a thread. */
 #define DONE_MAX 256
 
 #define ORDER_SUBJECT_LEN (3 * SUBJECT_LEN)
 
-/* An order in the queue, and until its report. */
+/* An order, from the queue to its report. */
 struct order {
     enum broker_order_kind kind;
     uint64_t number, tag, after;
     const char *subject;
     char *id, *text;
     size_t len;
-    uint64_t key; /* its place in broker->under, and the end of its inbox */
+    uint64_t key; /* in broker->under, and at the end of the reply's subject */
     int64_t sent_ms;
 };
 
@@ -37,7 +33,7 @@ void order_free(struct order *order) {
     g_free(order);
 }
 
-/* What the broker says of an order, or that it says nothing. */
+/* The broker's answer to an order; all 0 if there was none. */
 struct answer {
     bool good, again;
     uint64_t sequence, epoch;
@@ -45,36 +41,32 @@ struct answer {
 
 static void order_tell(struct broker *broker, const struct order *order,
                        const struct answer *answer) {
-    struct broker_report report = {.number = order->number,
-                                   .tag = order->tag,
-                                   .sequence = answer->sequence,
-                                   .epoch = answer->epoch,
-                                   .again = answer->again};
+    static const enum broker_report_kind kinds[][2] = {
+        [BROKER_STORE] = {BROKER_FAILED, BROKER_STORED},
+        [BROKER_LAST] = {BROKER_FAILED, BROKER_LAST_IS},
+        [BROKER_KEEP] = {BROKER_NOT_KEPT, BROKER_KEPT},
+    };
 
-    switch (order->kind) {
-    case BROKER_STORE:
-        report.kind = answer->good ? BROKER_STORED : BROKER_FAILED;
-        break;
-    case BROKER_LAST:
-        report.kind = answer->good ? BROKER_LAST_IS : BROKER_FAILED;
-        break;
-    case BROKER_KEEP:
-        report.kind = answer->good ? BROKER_KEPT : BROKER_NOT_KEPT;
-        break;
-    default: return;
+    if (order->kind < G_N_ELEMENTS(kinds)) {
+        broker_tell(broker, &(struct broker_report){
+                                .kind = kinds[order->kind][answer->good],
+                                .number = order->number,
+                                .tag = order->tag,
+                                .sequence = answer->sequence,
+                                .epoch = answer->epoch,
+                                .again = answer->again});
     }
-    broker_tell(broker, &report);
 }
 
-/* Nothing came of an order, or nobody knows what. Frees it. */
+/* Reports that an order failed or that its result is unknown. Frees it. */
 static void order_fail(struct broker *broker, struct order *order) {
     broker_count(broker, &broker->stats.failures);
     order_tell(broker, order, &(struct answer){.good = false});
     order_free(order);
 }
 
-/* A stream refuses a message: because of another one that it does not follow,
- * or for a reason that somebody has to know. */
+/* Handles a stream's refusal of a message: counts it if another gateway's
+ * message came in between, else reports the reason. */
 static void answer_refuses(struct broker *broker, const json_t *error) {
     const char *why = json_string_value(json_object_get(error, "description"));
     char text[BROKER_WHY_LEN];
@@ -87,7 +79,7 @@ static void answer_refuses(struct broker *broker, const json_t *error) {
     }
 }
 
-/* Whether a stream has stored a message, in its own words. */
+/* Reads a stream's JSON answer. Returns true if the message is stored. */
 static bool answer_of_stream(struct broker *broker, natsMsg *message,
                              struct answer *answer) {
     json_t *object = json_loadb(natsMsg_GetData(message),
@@ -106,7 +98,8 @@ static bool answer_of_stream(struct broker *broker, natsMsg *message,
     return answer->good;
 }
 
-/* Which message is a lane's last: that message, or that there is none. */
+/* Reads the answer to BROKER_LAST: a lane's last message, or that it has none.
+ * Returns false for an error. */
 static bool answer_of_last(natsMsg *message, struct answer *answer) {
     const char *sequence = NULL, *status = NULL;
 
@@ -123,7 +116,7 @@ static bool answer_of_last(natsMsg *message, struct answer *answer) {
     return answer->good;
 }
 
-/* The message is needed no longer. */
+/* Destroys a message, later and together with others. */
 static void message_done(struct broker *broker, natsMsg *message) {
     g_ptr_array_add(broker->done, message);
     if (broker->done->len == DONE_MAX) {
@@ -131,7 +124,7 @@ static void message_done(struct broker *broker, natsMsg *message) {
     }
 }
 
-/* Takes an answer to the order that its subject ends with. */
+/* Takes the answer to the order whose key ends the answer's subject. */
 static void orders_answer(struct broker *broker, natsMsg *message) {
     const char *word = strrchr(natsMsg_GetSubject(message), '.');
     const uint64_t key = word ? g_ascii_strtoull(word + 1, NULL, 10) : 0;
@@ -139,7 +132,7 @@ static void orders_answer(struct broker *broker, natsMsg *message) {
     struct answer answer = {.good = false};
 
     if (!order) {
-        return; /* of an inbox, into which others may be able to write */
+        return; /* unknown: others may be able to write to the inbox */
     }
     g_hash_table_remove(broker->under, &key);
     if (order->kind == BROKER_LAST
@@ -152,7 +145,7 @@ static void orders_answer(struct broker *broker, natsMsg *message) {
     }
 }
 
-/* Gives orders up that were sent until a time. */
+/* Fails the orders that were sent at this time or before. */
 static void orders_fail(struct broker *broker, int64_t until_ms) {
     GHashTableIter at;
     struct order *order;
@@ -166,7 +159,7 @@ static void orders_fail(struct broker *broker, int64_t until_ms) {
     }
 }
 
-/* What is said of the messages of a stream goes with them. */
+/* Sets the headers of a message for a stream. */
 static natsStatus order_headers(const struct order *order, natsMsg *message) {
     char after[24];
     natsStatus status = NATS_OK;
@@ -182,7 +175,7 @@ static natsStatus order_headers(const struct order *order, natsMsg *message) {
     return status;
 }
 
-/* Where an order goes. */
+/* Writes the subject that an order is sent to. */
 static void order_subject(const struct broker *broker,
                           const struct order *order,
                           char subject[ORDER_SUBJECT_LEN]) {
@@ -190,7 +183,7 @@ static void order_subject(const struct broker *broker,
     char stream[SUBJECT_LEN];
 
     switch (order->kind) {
-    case BROKER_PUT: /* as a bucket keeps its keys */
+    case BROKER_PUT: /* a bucket's key */
         snprintf(subject, ORDER_SUBJECT_LEN, "$KV.%s_last.%s", prefix,
                  order->subject);
         break;
@@ -207,7 +200,7 @@ static void order_subject(const struct broker *broker,
     }
 }
 
-/* Sends an order whose answer comes into an inbox of its own. */
+/* Sends an order. Its answer comes to a subject with the order's key. */
 static bool order_send(struct broker *broker, struct order *order) {
     char subject[ORDER_SUBJECT_LEN], reply[ORDER_SUBJECT_LEN];
     natsMsg *message = NULL;
@@ -259,14 +252,14 @@ void order_do(struct broker *broker, struct order *order) {
     }
 }
 
-/* Whether a subject is where somebody waits for an answer: an inbox, or what
- * the broker has put in the place of one of another account. */
+/* Returns true if the subject is an inbox, or the broker's substitute for an
+ * inbox of another account. */
 static bool is_inbox(const char *subject) {
     return subject && (g_str_has_prefix(subject, "_INBOX.") ||
                        g_str_has_prefix(subject, "_R_."));
 }
 
-/* Only the holder answers, only into an inbox, and only so often. */
+/* Takes a request for a snapshot, if it has an inbox and the rate allows it. */
 static void orders_asked(struct broker *broker, natsMsg *message) {
     const char *reply = natsMsg_GetReply(message);
     const char *token = strrchr(natsMsg_GetSubject(message), '.');
@@ -289,13 +282,13 @@ static void orders_asked(struct broker *broker, natsMsg *message) {
                                                 .reply = g_strdup(reply)});
 }
 
-/* Takes what a subscription has. */
+/* Takes all messages of a subscription. */
 static void orders_take(struct broker *broker, natsSubscription *subscription,
                         void (*take)(struct broker *broker, natsMsg *message)) {
     natsMsg *message = NULL;
     natsStatus status;
 
-    /* Where nobody listens there is a word of it without a message. */
+    /* NATS_NO_RESPONDERS comes without a message if nobody listens. */
     while ((status = natsSubscription_NextMsg(&message, subscription, 0)) ==
                NATS_OK ||
            status == NATS_NO_RESPONDERS) {

@@ -1,5 +1,5 @@
 /*
- * What the parts of the broker share: the connection and what stands on it.
+ * What the parts of the broker share: the connection and its objects.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,97 +11,84 @@
 
 #include "broker.h"
 
-/* How long the broker has for an answer. */
+/* Time for the broker to answer. */
 #define BROKER_ANSWER_MS 3000
 
-/* Two threads: the keeper has the connection and the lease, with calls that
- * wait for the broker; the sender, a loop, waits for nobody. */
+/* Two threads: the keeper connects and renews the lease, with calls that wait
+ * for the broker. The sender is an event loop and never waits. */
 struct broker {
     struct broker_config config;
     GThread *keeper, *sender;
-    GRWLock use; /* of what follows: the keeper changes it, the sender reads */
+    GRWLock use; /* of the next members: written by keeper, read by sender */
     bool up;
     natsConnection *connection;
     jsCtx *js;
     natsSubscription *requests, *answers;
-    char *inbox;       /* of answers: an order's has its key behind it */
-    GHashTable *under; /* the orders sent and not answered, by their keys */
-    /* The keeper's alone. */
+    char *inbox; /* prefix of answers' subjects; the order's key follows */
+    GHashTable *under; /* orders without an answer yet, by key */
+    /* Used by the keeper only. */
     kvStore *lease, *gateways;
-    uint64_t epoch_base; /* epochs are this and the lease's revision */
+    uint64_t epoch_base; /* added to the lease's revision */
     bool holds;
-    uint64_t revision; /* of the lease's entry, 0: not ours */
+    uint64_t revision; /* of this gateway's lease entry, or 0 */
     int64_t renewed_ms, tried_ms;
     bool seen_told;
-    char *complaint; /* said last of why it cannot go on, or NULL */
-    /* The sender's alone. */
+    char *complaint; /* the last one printed, or NULL */
+    /* Used by the sender only. */
     uint64_t key;                 /* of the last order */
     GPtrArray *done;              /* messages to be destroyed */
-    int64_t look_ms;              /* when old orders are looked for */
+    int64_t look_ms;              /* time of the next search for old orders */
     uint64_t answers_s, answered; /* requests answered in this second */
-    /* Everybody's. */
+    /* Used by all threads. */
     GAsyncQueue *orders, *reports;
-    GQueue held;                /* orders of the caller, not in the queue yet */
+    GQueue held;                /* orders until broker_flush() */
     gint waiting;               /* atomic: broker_set_waiting() */
     int wake;                   /* an eventfd, for the loop */
-    gint socket, reads, writes; /* atomic: what the loop looks at */
+    gint socket, reads, writes; /* atomic: what the loop watches */
     int fd;      /* an eventfd, readable while there are reports */
-    GMutex lock; /* of what follows */
+    GMutex lock; /* of the next members */
     struct broker_stats stats;
-    char *trouble;      /* said last of what the broker has refused, or NULL */
-    int64_t trouble_ms; /* and when */
-    bool ending;        /* the keeper is to end */
-    gint unmoved;       /* atomic: it has ended, and nothing need be moved */
+    char *trouble;      /* the last refusal printed, or NULL */
+    int64_t trouble_ms; /* its time */
+    gint ending;        /* atomic: the keeper must end */
+    gint unmoved; /* atomic: the keeper has ended, so the sender must end */
 };
 
 int64_t broker_now_ms(void);
 
-/* Says something on standard error. why: or NULL. */
+/* Prints a line on standard error. why may be NULL. */
 void broker_say(const struct broker *broker, const char *what, const char *why);
 
-/* Says what was refused, unless it was the last thing that was. */
+/* Prints a refusal by the broker, unless it was printed lately. */
 void broker_refused(struct broker *broker, const char *why);
 
-/* Reports; what a report points to goes with it. */
+/* Queues a report, which takes over what it points to. */
 void broker_tell(struct broker *broker, const struct broker_report *report);
 void broker_tell_kind(struct broker *broker, enum broker_report_kind kind,
                       uint64_t epoch);
 
-/* Adds one to a count of broker->stats. */
+/* Adds one to a counter of broker->stats. */
 void broker_count(struct broker *broker, uint64_t *count);
 
 /* broker_loop.c */
 
-/* Wakes the loop: there are orders, or something else to look at. */
+/* Wakes the loop for new orders or changed flags. */
 void broker_wake(struct broker *broker);
-/* Makes a connection use the loop. */
+/* Makes connections with these options use the loop. */
 natsStatus loop_options(struct broker *broker, natsOptions *options);
-/* The thread; its context is the broker. */
+/* The sender's thread function; context is the broker. */
 gpointer loop_run(gpointer context);
 
-/* broker_order.c: an order, from the caller up to its report. */
+/* broker_order.c: orders, from the caller to their reports. */
 
 struct order;
 
-/* Carries an order out, and frees it sooner or later. */
+/* Carries out an order, which it takes over. */
 void order_do(struct broker *broker, struct order *order);
 void order_free(struct order *order);
-/* Takes the answers that have come, gives orders up that have none in time, and
- * takes requests for snapshots. */
+/* Takes answers and requests for snapshots. Fails overdue orders. */
 void orders_go_on(struct broker *broker);
-/* Reports that nobody knows what came of the orders that are under way. The
- * sender uses nothing meanwhile. */
+/* Fails all orders under way. Call it with the writer lock. */
 void orders_give_up(struct broker *broker);
-
-/* broker_lease.c */
-
-/* Takes the lease or renews it, if it is time. */
-void lease_go_on(struct broker *broker);
-/* Holds it no longer, whoever has it. */
-void lease_drop(struct broker *broker);
-/* Drops it if it was not renewed in time. */
-void lease_check(struct broker *broker);
-/* Gives it back, so that another gateway need not wait. */
-void lease_return(struct broker *broker);
 
 #endif

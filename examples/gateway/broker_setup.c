@@ -1,8 +1,4 @@
-/*
- * What a gateway finds or makes at the broker.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Connection options, streams and buckets. SPDX-License-Identifier: 0BSD */
 #include "broker_setup.h"
 
 #include <glib.h>
@@ -19,9 +15,9 @@
 /* The third word of a subject is the market, or the gateway. */
 static const struct stream {
     const char *word; /* the second one of its subjects */
-    int64_t age_ns;   /* older messages go */
-    int64_t each;     /* messages kept of a subject, or -1 */
-    int64_t mb;       /* that it may take, or 0: as configured */
+    int64_t age_ns;   /* older messages are dropped */
+    int64_t each;     /* messages kept per subject, or -1 for all */
+    int64_t mb;       /* size, or 0: as configured */
 } streams[BROKER_STREAMS] = {
     [BROKER_BOOK] = {"book", 600 * NS_PER_S, 100000, 1000},
     [BROKER_TOP] = {"top", DAY_NS, 1, 100},
@@ -33,13 +29,12 @@ const char *broker_why(natsStatus status, char why[BROKER_WHY_LEN]) {
     natsStatus last_status;
     const char *last = nats_GetLastError(&last_status);
     const char *text = natsStatus_GetText(status);
-    char *whole = last && last[0] != '\0' && last_status == status &&
-                          strcmp(last, text) != 0
-                      ? g_strdup_printf("%s: %s", text, last)
-                      : g_strdup(text);
+    g_autofree char *whole = last && last[0] != '\0' && last_status == status &&
+                                     strcmp(last, text) != 0
+                                 ? g_strdup_printf("%s: %s", text, last)
+                                 : g_strdup(text);
 
     text_clean(whole, why, BROKER_WHY_LEN);
-    g_free(whole);
     return why;
 }
 
@@ -48,7 +43,7 @@ natsOptions *broker_options(const struct broker_config *config,
                             char why[BROKER_WHY_LEN]) {
     natsOptions *options = NULL;
     char inbox[sizeof BROKER_INBOX + SUBJECT_PREFIX_MAX];
-    gchar **servers = g_strsplit(config->url, ",", 0);
+    g_auto(GStrv) servers = g_strsplit(config->url, ",", 0);
     natsStatus status = natsOptions_Create(&options);
 
     snprintf(inbox, sizeof inbox, BROKER_INBOX "%s", config->prefix);
@@ -58,7 +53,7 @@ natsOptions *broker_options(const struct broker_config *config,
     TRY(natsOptions_SetName(options, config->gateway));
     TRY(natsOptions_SetCustomInboxPrefix(options, inbox));
     TRY(natsOptions_SetTimeout(options, 2000));
-    /* Not by a thread of the library: the loop writes all that there is. */
+    /* Not by a thread of the library: the loop sends all queued data. */
     TRY(natsOptions_SetSendAsap(options, true));
     TRY(natsOptions_SetPingInterval(options, 5000));
     TRY(natsOptions_SetMaxPingsOut(options, 2));
@@ -85,7 +80,6 @@ natsOptions *broker_options(const struct broker_config *config,
                                               config->key));
     }
 #undef TRY
-    g_strfreev(servers);
     if (status != NATS_OK) {
         broker_why(status, why);
         natsOptions_Destroy(options);
@@ -94,7 +88,7 @@ natsOptions *broker_options(const struct broker_config *config,
     return options;
 }
 
-/* Makes a stream, or looks at the one that is there. */
+/* Creates a stream, or checks the existing one. */
 static bool setup_stream(jsCtx *js, const struct broker_config *config,
                          const struct stream *stream,
                          char why[BROKER_WHY_LEN]) {
@@ -117,10 +111,8 @@ static bool setup_stream(jsCtx *js, const struct broker_config *config,
     wanted.MaxBytes = (stream->mb ? stream->mb : config->store_mb) * MB;
     wanted.Storage = js_FileStorage;
     wanted.Discard = js_DiscardOld;
-    wanted.Duplicates = config->duplicates_s * NS_PER_S;
-    if (wanted.Duplicates > stream->age_ns) { /* as the broker wants it */
-        wanted.Duplicates = stream->age_ns;
-    }
+    /* The broker allows no longer time than messages are kept. */
+    wanted.Duplicates = MIN(config->duplicates_s * NS_PER_S, stream->age_ns);
     wanted.AllowDirect = true;
     status = js_GetStreamInfo(&info, js, name, NULL, &error);
     if (status == NATS_NOT_FOUND) {
@@ -146,7 +138,7 @@ static bool setup_stream(jsCtx *js, const struct broker_config *config,
     return good;
 }
 
-/* Opens a bucket, or makes it. */
+/* Opens a bucket, or creates it. */
 static bool setup_bucket(jsCtx *js, const struct broker_config *config,
                          const char *word, int64_t ttl_ns, kvStore **store,
                          char why[BROKER_WHY_LEN]) {
@@ -174,8 +166,8 @@ static bool setup_bucket(jsCtx *js, const struct broker_config *config,
     return status == NATS_OK;
 }
 
-/* When the bucket of the lease was made; and its entries have to expire when
- * the configuration says. */
+/* Reads when the lease's bucket was created. Fails if its entries expire after
+ * another time than the configuration's. */
 static bool setup_epoch(jsCtx *js, const struct broker_config *config,
                         uint64_t *epoch_base, char why[BROKER_WHY_LEN]) {
     char name[SUBJECT_LEN];

@@ -1,6 +1,5 @@
 /*
- * What a gateway finds or makes at the broker: how it connects, its streams and
- * its buckets.
+ * Setup at the broker: options of the connection, streams and buckets.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,37 +14,35 @@
 /* The key of the lease in its bucket. */
 #define BROKER_LEASE_KEY "holder"
 
-/* With the prefix behind it, where answers to gateways go: no consumer listens
- * there. */
+/* Followed by the prefix, the inbox of gateways, which consumers do not use. */
 #define BROKER_INBOX "_INBOX_"
 
-/* Bytes of a line that says why something failed, with a NUL. */
+/* Bytes of a reason for a failure, including the NUL. */
 #define BROKER_WHY_LEN 512
 
-/* Writes what the library says of a call that failed just now in this thread.
- * Returns why. */
+/* Writes and returns the library's reason for this thread's last failure. */
 const char *broker_why(natsStatus status, char why[BROKER_WHY_LEN]);
 
-/* Options of a connection, or NULL with the reason. It does not reconnect by
- * itself: what it holds back would go out later, when it is repeated without a
- * mark. */
+/* Returns options of a connection, or NULL with the reason. They forbid the
+ * library to reconnect: it would send queued messages late, as repeats without
+ * a mark. */
 natsOptions *broker_options(const struct broker_config *config,
                             natsErrHandler error, void *context,
                             char why[BROKER_WHY_LEN]);
 
-/* Makes the streams and buckets that are not there. Those that are stay as they
- * are, but where that cannot do, which fails. epoch_base: when the bucket of
- * the lease was made, ms, so that epochs go on where its revisions begin anew.
- * Returns false with the reason. */
+/* Creates missing streams and buckets. Existing ones stay unchanged; if one
+ * does not fit, this fails. Sets epoch_base to the creation time of the lease's
+ * bucket in ms, so that epochs still rise after the bucket was deleted. On
+ * failure, returns false with the reason. */
 bool broker_setup(jsCtx *js, const struct broker_config *config,
                   kvStore **lease, kvStore **gateways, uint64_t *epoch_base,
                   char why[BROKER_WHY_LEN]);
 
-/* Writes the name of the stream that a subject is in. */
+/* Writes the name of the subject's stream. */
 void broker_stream_of(const struct broker_config *config, const char *subject,
                       char name[SUBJECT_LEN]);
 
-/* The epoch that a stored message names, or 0. */
+/* Returns the epoch in a stored message, or 0. */
 uint64_t broker_epoch_of(const char *text, size_t len);
 
 #endif

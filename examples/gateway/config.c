@@ -1,8 +1,4 @@
-/*
- * The gateway's configuration: one INI file.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Reads the INI file. SPDX-License-Identifier: 0BSD */
 #include "config.h"
 
 #include <glib.h>
@@ -19,53 +15,50 @@
 struct reader {
     struct config *config;
     const char *path;
-    GHashTable *known; /* "[section] key" that came */
+    GHashTable *known; /* "[section] key" of those read */
 };
 
-/* Keeps a text for as long as the configuration lives. */
+/* Keeps a text until config_free(). */
 static char *reader_keep(struct reader *reader, char *text) {
     g_ptr_array_add(reader->config->texts, text);
     return text;
 }
 
-/* Keys whose values are texts: where each goes. */
+/* Keys with a text as value. */
+#define AT(member) offsetof(struct broker_config, member)
 static const struct {
     const char *section, *key;
     size_t offset; /* in struct broker_config */
     enum { TEXT_WORD, TEXT_ANY, TEXT_PATH, TEXT_SECRET } kind;
 } texts[] = {
-    {"gateway", "name", offsetof(struct broker_config, gateway), TEXT_WORD},
-    {"broker", "url", offsetof(struct broker_config, url), TEXT_ANY},
-    {"broker", "prefix", offsetof(struct broker_config, prefix), TEXT_WORD},
-    {"broker", "user", offsetof(struct broker_config, user), TEXT_ANY},
-    {"broker", "nkey", offsetof(struct broker_config, nkey), TEXT_ANY},
-    {"broker", "seed", offsetof(struct broker_config, seed), TEXT_SECRET},
-    {"broker", "credentials", offsetof(struct broker_config, credentials),
-     TEXT_SECRET},
-    {"broker", "ca", offsetof(struct broker_config, ca), TEXT_PATH},
-    {"broker", "certificate", offsetof(struct broker_config, certificate),
-     TEXT_PATH},
-    {"broker", "key", offsetof(struct broker_config, key), TEXT_SECRET},
+    {"gateway", "name", AT(gateway), TEXT_WORD},
+    {"broker", "url", AT(url), TEXT_ANY},
+    {"broker", "prefix", AT(prefix), TEXT_WORD},
+    {"broker", "user", AT(user), TEXT_ANY},
+    {"broker", "nkey", AT(nkey), TEXT_ANY},
+    {"broker", "seed", AT(seed), TEXT_SECRET},
+    {"broker", "credentials", AT(credentials), TEXT_SECRET},
+    {"broker", "ca", AT(ca), TEXT_PATH},
+    {"broker", "certificate", AT(certificate), TEXT_PATH},
+    {"broker", "key", AT(key), TEXT_SECRET},
 };
+#undef AT
 
-/* And those whose values are numbers. */
+/* Keys of [gateway] with a number as value. */
+#define AT(member) offsetof(struct publish_config, member)
 static const struct {
-    const char *section, *key;
+    const char *key;
     size_t offset; /* in struct publish_config */
     unsigned min, max;
 } numbers[] = {
-    {"gateway", "lease_ms", offsetof(struct publish_config, broker.lease_ms),
-     500, 600000},
-    {"gateway", "duplicates_s",
-     offsetof(struct publish_config, broker.duplicates_s), 60, 86400},
-    {"gateway", "store_mb", offsetof(struct publish_config, broker.store_mb), 1,
-     1000000},
-    {"gateway", "answers", offsetof(struct publish_config, broker.answers), 0,
-     10000},
-    {"gateway", "last_book_ms", offsetof(struct publish_config, last_book_ms),
-     1000, 3600000},
-    {"gateway", "queue", offsetof(struct publish_config, queue), 16, 10000000},
+    {"lease_ms", AT(broker.lease_ms), 500, 600000},
+    {"duplicates_s", AT(broker.duplicates_s), 60, 86400},
+    {"store_mb", AT(broker.store_mb), 1, 1000000},
+    {"answers", AT(broker.answers), 0, 10000},
+    {"last_book_ms", AT(last_book_ms), 1000, 3600000},
+    {"queue", AT(queue), 16, 10000000},
 };
+#undef AT
 
 static bool reader_text(struct reader *reader, size_t i, const char *value,
                         char *what) {
@@ -102,7 +95,7 @@ static bool reader_number(struct reader *reader, size_t i, const char *value,
     return true;
 }
 
-/* Whether an option has this name, in full. */
+/* Returns true if an option has exactly this name. */
 static bool is_option(const struct argp *argp, const char *name) {
     for (const struct argp_option *option = argp->options;
          option && (option->name || option->key || option->doc); ++option) {
@@ -119,20 +112,18 @@ static bool is_option(const struct argp *argp, const char *name) {
     return false;
 }
 
-/* What `mini-stream stream` has as an option. */
+/* Takes an option of `mini-stream stream`. */
 static bool reader_stream(struct reader *reader, const char *key,
                           const char *value, char *what) {
-    gchar **words;
-
     if (strcmp(key, "markets") == 0) {
-        words = g_strsplit_set(value, " \t", 0);
+        g_auto(GStrv) words = g_strsplit_set(value, " \t", 0);
+
         for (gchar **word = words; *word; ++word) {
             if (**word != '\0') {
                 g_ptr_array_add(reader->config->arguments,
                                 reader_keep(reader, g_strdup(*word)));
             }
         }
-        g_strfreev(words);
     } else if (strcmp(key, "profile") == 0 || !is_option(&options_argp, key)) {
         snprintf(what, INIFILE_WHAT_LEN, "unknown: %s in section [stream]",
                  key);
@@ -155,7 +146,7 @@ static bool reader_value(void *context, const char *section, const char *name,
                 (strcmp(name, "markets") == 0 || strcmp(name, "set") == 0);
 
     if (strcmp(section, "service") == 0) {
-        return true; /* the profile's: read by settings.c */
+        return true; /* read by settings.c, as a profile */
     }
     if (!g_hash_table_add(reader->known,
                           g_strdup_printf("[%s] %s", section, name)) &&
@@ -181,7 +172,7 @@ static bool reader_value(void *context, const char *section, const char *name,
         }
     }
     for (size_t i = 0; i < G_N_ELEMENTS(numbers); ++i) {
-        if (strcmp(section, numbers[i].section) == 0 &&
+        if (strcmp(section, "gateway") == 0 &&
             strcmp(name, numbers[i].key) == 0) {
             return reader_number(reader, i, value, what);
         }
@@ -191,12 +182,11 @@ static bool reader_value(void *context, const char *section, const char *name,
     return false;
 }
 
-/* Whether a server's address is fit, and what it says: whether it is this
- * machine, and whether it asks for TLS. */
+/* Checks a server's URL. Returns what is wrong, or NULL. Sets *here if it is
+ * this machine, and *tls if it asks for TLS. */
 static const char *server_objection(const char *server, bool *here, bool *tls) {
     static const char *const loopback[] = {"127.0.0.1", "::1", "localhost"};
-    gchar *scheme = NULL, *user = NULL, *host = NULL;
-    const char *objection = NULL;
+    g_autofree char *scheme = NULL, *user = NULL, *host = NULL;
 
     *here = false;
     if (!g_uri_split(server, G_URI_FLAGS_NONE, &scheme, &user, &host, NULL,
@@ -204,26 +194,23 @@ static const char *server_objection(const char *server, bool *here, bool *tls) {
         !scheme || !host || host[0] == '\0' || host[0] == '.' ||
         strstr(host, "..") ||
         (strcmp(scheme, "nats") != 0 && strcmp(scheme, "tls") != 0)) {
-        objection = "[broker] url must be nats://HOST:PORT or tls://HOST:PORT, "
-                    "or several, separated by commas";
-    } else if (user) {
-        objection =
-            "[broker] url cannot contain a user: set user and " PASSWORD_KEY "";
-    } else {
-        *tls |= strcmp(scheme, "tls") == 0;
-        for (size_t i = 0; i < G_N_ELEMENTS(loopback); ++i) {
-            *here |= strcmp(host, loopback[i]) == 0;
-        }
+        return "[broker] url must be nats://HOST:PORT or tls://HOST:PORT, or "
+               "several, separated by commas";
     }
-    g_free(scheme);
-    g_free(user);
-    g_free(host);
-    return objection;
+    if (user) {
+        return "[broker] url cannot contain a user: set user "
+               "and " PASSWORD_KEY;
+    }
+    *tls |= strcmp(scheme, "tls") == 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(loopback); ++i) {
+        *here |= strcmp(host, loopback[i]) == 0;
+    }
+    return NULL;
 }
 
-/* What is wrong with the servers, or with what they are told. */
+/* Returns what is wrong with the servers or their credentials, or NULL. */
 static const char *config_servers(struct broker_config *broker) {
-    gchar **servers = g_strsplit(broker->url, ",", 0);
+    g_auto(GStrv) servers = g_strsplit(broker->url, ",", 0);
     const char *objection = NULL;
     bool here, all_here = true;
 
@@ -232,7 +219,6 @@ static const char *config_servers(struct broker_config *broker) {
         objection = server_objection(*server, &here, &broker->tls);
         all_here &= here;
     }
-    g_strfreev(servers);
     if (!objection && !broker->tls && !all_here &&
         (broker->password || broker->nkey || broker->credentials)) {
         return "[broker] credentials need TLS: url must be tls://";
@@ -240,12 +226,12 @@ static const char *config_servers(struct broker_config *broker) {
     return objection;
 }
 
-/* The library writes user and password between quotes, as they are. */
+/* Returns true if the text needs no escape: the library quotes it unchanged. */
 static bool is_quotable(const char *text) {
     return !text || !strpbrk(text, "\"\\");
 }
 
-/* What no single key shows. */
+/* Returns what is wrong with keys that depend on each other, or NULL. */
 static const char *config_objection(struct broker_config *broker) {
     if (!broker->gateway) {
         return "[gateway] name is missing";

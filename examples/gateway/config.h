@@ -1,8 +1,4 @@
-/*
- * The gateway's configuration: one INI file.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The gateway's INI file. SPDX-License-Identifier: 0BSD */
 #ifndef CONFIG_H
 #define CONFIG_H
 
@@ -10,15 +6,14 @@
 #include "publish.h"
 
 struct config {
-    struct options options;        /* of the run */
-    struct publish_config publish; /* which borrows from what follows */
+    struct options options;        /* of the stream */
+    struct publish_config publish; /* borrows from the next members */
     struct secret password;
-    /* Values of the file and arguments made of it, in order of their coming. */
+    /* Values of the file, and arguments made from them, in order. */
     GPtrArray *texts, *arguments;
 };
 
-/* Reads the file. Ends the program with a line on standard error where it is
- * not right. */
+/* Reads the file. If it is invalid, prints the reason and ends the program. */
 void config_read(struct config *config, const char *path);
 void config_free(struct config *config);
 

@@ -1,10 +1,10 @@
 /*
- * gateway-consumer: follows one market's book as a gateway publishes it, and
- * prints a JSON object a line with its best levels at every change. It joins
- * at any time: the last book of the bucket, then the stream from there on.
+ * gateway-consumer: follows a market's book that a gateway publishes. At every
+ * change, it prints the best levels as a line of JSON. It can start at any
+ * time: it takes the last book of the bucket, then the stream from there on.
  *
- * Records of an epoch are numbered without a gap. Where a number is missing, so
- * is a change: the book is not to be used, and a snapshot is asked for.
+ * Messages of an epoch are numbered without a gap. If a number is missing, so
+ * is a change: the book must not be used, and a snapshot is requested.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -20,9 +20,9 @@
 #include "examples/start.h"
 #include "subject.h"
 
-#define ASK_MS 1000      /* between two requests, and for an answer */
-#define SILENCE_MS 8000  /* after so long the stream is subscribed again */
-#define DEAD_MS 15000    /* after so long nobody publishes */
+#define ASK_MS 1000      /* between requests; also the timeout of each */
+#define SILENCE_MS 8000  /* without messages: subscribe again */
+#define DEAD_MS 15000    /* without messages: the book is not live */
 #define CONNECT_MS 20000 /* for the first connection to the broker */
 
 static const char *const sides[] = {"bids", "asks"};
@@ -35,19 +35,19 @@ struct consumer {
     natsConnection *connection;
     jsCtx *js;
     natsSubscription *messages;
-    uint64_t next; /* the stream's number of the next message, 0: a new one */
-    uint64_t past; /* and of the last one that was there before us */
+    uint64_t next; /* sequence of the next message; 0: the next new one */
+    uint64_t past; /* sequence of the last message before follow() */
     /* The book. */
-    uint64_t epoch, number; /* of the last record that is in it */
+    uint64_t epoch, number; /* of the last message in the book */
     enum {
-        MISSED, /* changes are missing: a snapshot is needed */
-        STALE,  /* says the gateway: a whole book will come */
+        MISSED, /* changes are missing: request a snapshot */
+        STALE,  /* by the gateway's word: a sample will come */
         LIVE
     } state;
     char time[40];     /* the service's */
-    json_t *levels[2]; /* of each side, price: amount */
+    json_t *levels[2]; /* per side: price to amount */
     int64_t asked_ms, heard_ms;
-    int64_t said_ms; /* a gateway's last word about this book */
+    int64_t said_ms; /* the last message of a running gateway */
 };
 
 static int64_t now_ms(void) {
@@ -59,8 +59,7 @@ static int64_t now_ms(void) {
 
 /* ---- the book ---- */
 
-/* Prices are exact texts, written with more or fewer zeros at the end; a book
- * has one spelling of each. */
+/* Writes a price without trailing zeros, of which any number may come. */
 static void canonical(const char *price, char text[64]) {
     size_t len;
 
@@ -74,7 +73,7 @@ static void canonical(const char *price, char text[64]) {
     }
 }
 
-/* Smaller, equal or greater, of canonical numbers. */
+/* Compares canonical numbers, like strcmp. */
 static int compare(const char *a, const char *b) {
     size_t whole_a, whole_b;
 
@@ -111,8 +110,8 @@ static void take_levels(json_t *levels, const json_t *array) {
     }
 }
 
-/* Lets go of a side's levels that the gateway does not see any more: it has
- * those with better prices than the horizon. */
+/* Removes a side's levels at the horizon and beyond it: the gateway does not
+ * report their changes. */
 static void cut_levels(json_t *levels, int side, const char *horizon) {
     const char *price;
     json_t *amount;
@@ -129,7 +128,7 @@ static void cut_levels(json_t *levels, int side, const char *horizon) {
     }
 }
 
-/* Takes a record: of the stream, of the bucket, or a snapshot. */
+/* Takes a message of the stream, the last book or a snapshot. */
 static void take(struct consumer *c, const json_t *line) {
     const char *type = json_string_value(json_object_get(line, "type"));
     const char *state = json_string_value(json_object_get(line, "state"));
@@ -141,7 +140,7 @@ static void take(struct consumer *c, const json_t *line) {
 
     if (!type || epoch < c->epoch ||
         (epoch == c->epoch && number <= c->number)) {
-        return; /* of a gateway that was replaced, or in the book already */
+        return; /* from a former holder, or in the book already */
     }
     if (strcmp(type, "sample") == 0) {
         c->state = LIVE;
@@ -173,7 +172,7 @@ static int compare_keys(const void *a, const void *b) {
     return compare(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A side's levels, the best one first. */
+/* Returns a side's best levels, best first. */
 static json_t *best(const struct consumer *c, int side) {
     size_t count = json_object_size(c->levels[side]), i = 0;
     const char **keys = calloc(count + 1, sizeof *keys);
@@ -196,8 +195,7 @@ static json_t *best(const struct consumer *c, int side) {
     return array;
 }
 
-/* Whether the book is to be used: a gateway has a word about each book every
- * five seconds. */
+/* Returns true if the book may be used: gateways confirm it every 5 seconds. */
 static bool is_live(const struct consumer *c) {
     return c->state == LIVE && now_ms() - c->said_ms < DEAD_MS;
 }
@@ -216,7 +214,7 @@ static void print(const struct consumer *c) {
 
 /* ---- the broker ---- */
 
-/* Takes a text; a snapshot says behind which message the stream goes on. */
+/* Takes a message. Returns true if it names the one to continue after. */
 static bool take_text(struct consumer *c, const char *text, int len) {
     json_t *line = json_loadb(text, (size_t)len, 0, NULL);
     uint64_t after =
@@ -230,7 +228,7 @@ static bool take_text(struct consumer *c, const char *text, int len) {
     return after > 0;
 }
 
-/* Subscribes the market's messages from the next one on. */
+/* Subscribes to the market's messages from `next` on. */
 static natsStatus follow(struct consumer *c) {
     char subject[SUBJECT_LEN], stream[SUBJECT_LEN];
     jsStreamInfo *info = NULL;
@@ -253,7 +251,7 @@ static natsStatus follow(struct consumer *c) {
     return js_SubscribeSync(&c->messages, c->js, subject, NULL, &options, NULL);
 }
 
-/* Begins with the last book that a gateway has put into the bucket. */
+/* Takes the last book of the bucket, and subscribes. */
 static void join(struct consumer *c) {
     char bucket[SUBJECT_LEN];
     kvStore *last = NULL;
@@ -269,7 +267,7 @@ static void join(struct consumer *c) {
     (void)follow(c);
 }
 
-/* Asks the gateway for a snapshot, now and then. It goes on from there. */
+/* Requests a snapshot, at most every ASK_MS, and continues from there. */
 static void ask(struct consumer *c) {
     char subject[SUBJECT_LEN];
     natsMsg *answer = NULL;
@@ -288,7 +286,7 @@ static void ask(struct consumer *c) {
     natsMsg_Destroy(answer);
 }
 
-/* Waits a little for a message, and takes it. */
+/* Waits up to ASK_MS / 10 for a message, and takes it. */
 static void listen_once(struct consumer *c) {
     natsMsg *message = NULL;
     jsMsgMetaData *meta = NULL;
@@ -421,7 +419,7 @@ int main(int argc, char **argv) {
     if (status == NATS_OK) {
         run(&c);
     } else {
-        /* Not the URL, which may have a password in it. */
+        /* Without the URL, which may contain a password. */
         fprintf(stderr, "gateway-consumer: %s\n", natsStatus_GetText(status));
     }
     natsSubscription_Destroy(c.messages);

@@ -1,9 +1,9 @@
-// Follows one market's book as a gateway publishes it, and prints a JSON object
-// a line with its best levels at every change: consumer.c in Node. It joins at
-// any time: the last book of the bucket, then the stream from there on.
+// Follows a market's book that a gateway publishes: consumer.c in Node. At
+// every change, it prints the best levels as a line of JSON. It can start at
+// any time: it takes the last book of the bucket, then the stream.
 //
-// Records of an epoch are numbered without a gap. Where a number is missing, so
-// is a change: the book is not to be used, and a snapshot is asked for.
+// Messages of an epoch are numbered without a gap. If a number is missing, so
+// is a change: the book must not be used, and a snapshot is requested.
 //
 //     npm install nats
 //     node consumer.mjs [--url URL] [--prefix NAME] [--depth N] MARKET
@@ -14,8 +14,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { connect, credsAuthenticator } from "nats";
 
-const ASK_MS = 1000; // between two requests, and for an answer
-const DEAD_MS = 15000; // after so long nobody publishes
+const ASK_MS = 1000; // between requests; also the timeout of each
+const DEAD_MS = 15000; // without messages: the book is not live
 const CONNECT_MS = 20000; // for the first connection to the broker
 
 const { values: options, positionals } = parseArgs({
@@ -34,8 +34,8 @@ if (positionals.length !== 1) {
   process.exit(2);
 }
 
-// A market's name in subjects: letters, digits, '-' and '_' stand for
-// themselves, any other byte is '=' and two hexadecimal digits.
+// A market's name in subjects: any byte except letters, digits, '-' and '_' is
+// '=' and two hexadecimal digits.
 const token = Array.from(Buffer.from(market), (byte) => {
   const c = String.fromCharCode(byte);
   const hex = byte.toString(16).toUpperCase().padStart(2, "0");
@@ -45,20 +45,19 @@ const token = Array.from(Buffer.from(market), (byte) => {
 // ---- the book ----
 
 const book = {
-  state: "missed", // "missed": a snapshot is needed; "stale": a whole book
-  epoch: 0, //        will come, says the gateway; "live"
-  number: 0, // of the last record that is in it
+  state: "missed", // "live", "missed" (request a snapshot) or "stale" (by the
+  epoch: 0, // gateway's word: a sample will come)
+  number: 0, // of the last message in the book
   time: "", // the service's
   bids: new Map(), // price: amount
   asks: new Map(),
 };
 
-// Prices are exact texts, written with more or fewer zeros at the end; a book
-// has one spelling of each.
+// Removes trailing zeros: the same price may come with more or fewer of them.
 const canonical = (price) =>
   price.includes(".") ? price.replace(/\.?0*$/, "") : price;
 
-// Smaller, equal or greater, of canonical numbers.
+// Compares canonical numbers.
 function compare(a, b) {
   if (a[0] === "-" || b[0] === "-") {
     if (a[0] !== b[0]) return a[0] === "-" ? -1 : 1;
@@ -68,8 +67,8 @@ function compare(a, b) {
   return wholes || (a < b ? -1 : a > b ? 1 : 0);
 }
 
-// Lets go of a side's levels that the gateway does not see any more: it has
-// those with better prices than the horizon.
+// Removes a side's levels at the horizon and beyond it: the gateway does not
+// report their changes.
 function cut(side, horizon) {
   if (!horizon) return;
   for (const price of book[side].keys()) {
@@ -78,10 +77,10 @@ function cut(side, horizon) {
   }
 }
 
-// Takes a record: of the stream, of the bucket, or a snapshot.
+// Takes a message of the stream, the last book or a snapshot.
 function take({ type, epoch, number, state, time, ...levels }) {
   if (epoch < book.epoch || (epoch === book.epoch && number <= book.number)) {
-    return; // of a gateway that was replaced, or in the book already
+    return; // from a former holder, or in the book already
   }
   if (type === "sample") {
     book.state = "live";
@@ -106,15 +105,15 @@ function take({ type, epoch, number, state, time, ...levels }) {
   }
 }
 
-let said; // when a gateway had its last word about this book
+let said; // when the last message of a running gateway came
 
-// Whether the book is to be used: a gateway has a word about each book every
+// True if the book may be used: gateways send a message about each book every
 // five seconds.
 const isLive = () => book.state === "live" && Date.now() - said < DEAD_MS;
 
 let printed = "";
 
-// Prints the book, if it is another one.
+// Prints the book if it has changed.
 function print() {
   const { epoch, number, time } = book;
   const live = isLive();
@@ -136,7 +135,7 @@ function print() {
 let url;
 try {
   url = new URL(options.url);
-} catch {} // the error has the URL, which may have a password in it
+} catch {} // not the error: it has the URL, which may contain a password
 if (!url?.host) {
   console.error("--url must be nats://HOST:PORT");
   process.exit(2);
@@ -156,16 +155,16 @@ const connection = await connect({
 });
 const jetstream = connection.jetstream();
 const manager = await connection.jetstreamManager();
-let next; // the stream's number of the next message; none: a new one
+let next; // sequence of the next message; undefined: the next new one
 let messages;
 
-// Reads the market's messages from the next one on. What comes of an earlier
-// call ends with its messages.
+// Reads the market's messages from the next one on. Ends the loop of an earlier
+// call.
 async function follow() {
   messages?.stop();
   messages = undefined;
   const past = (await manager.streams.info(`${options.prefix}_book`)).state
-    .last_seq; // what is newer comes from a gateway that is there
+    .last_seq; // newer messages come from a running gateway
   const consumer = await jetstream.consumers.get(`${options.prefix}_book`, {
     filterSubjects: `${options.prefix}.book.${token}`,
     ...(next ? { opt_start_seq: next } : { deliver_policy: "new" }),
@@ -183,7 +182,7 @@ async function follow() {
   })();
 }
 
-// Takes a snapshot, which says behind which message the stream goes on.
+// Takes a snapshot, if there is one; it names the message to continue after.
 function takeSnapshot(line) {
   if (!line.after) return false;
   take(line);
@@ -208,8 +207,8 @@ for (;;) {
       if (takeSnapshot(answer.json())) await follow();
     }
   } catch {
-    // Nobody answers, or the broker is away: again a little later.
+    // No answer, or no broker: try again later.
   }
   await sleep(ASK_MS);
-  print(); // it may be live no longer
+  print(); // it may no longer be live
 }

@@ -1,16 +1,12 @@
-/*
- * Executions have no identifier.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Identifiers of executions. SPDX-License-Identifier: 0BSD */
 #include "execution.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Equal ones are of the same millisecond and may come out of order; half of
- * what is remembered goes after so long, or so many. */
+/* Equal executions have the same millisecond but may come out of order. Half of
+ * the counts are dropped after HALF_NS, or when there are HALF_MAX. */
 #define HALF_NS UINT64_C(60000000000)
 #define HALF_MAX 200000
 
@@ -27,8 +23,8 @@ void executions_end(struct executions *executions) {
     g_hash_table_destroy(executions->before);
 }
 
-/* Writes a number, 1.50 as 1.5: the service may cut zeros on one connection
- * and not on the other. */
+/* Writes a number without trailing zeros: the service may omit them on one
+ * connection and not on another. */
 static void number_text(struct mst_decimal value,
                         char text[MST_DECIMAL_TEXT_LEN]) {
     size_t len = mst_decimal_format(value, text);
@@ -66,7 +62,7 @@ void execution_id(struct executions *executions, const struct mst_event *event,
     number_text(execution->amount, amount);
     len = snprintf(id, EXECUTION_ID_LEN, "%s|%" PRId64 "|%s|%s|", event->market,
                    execution->time_ns / 1000000, price, amount);
-    /* Each connection brings an execution once. */
+    /* Each connection brings an execution once, so count per connection. */
     snprintf(key, sizeof key, "%d|%" PRIu32 "|%s", event->link,
              event->generation, id);
     count = count_of(executions->now, key);

@@ -1,7 +1,7 @@
 /*
- * Executions have no identifier. Two gateways give an execution the same one:
- * its market, its time cut to the millisecond, price and amount, and how many
- * equal ones the connection has brought before it.
+ * Identifiers of executions: the service gives them none. Two gateways make the
+ * same one: market, time in milliseconds, price, amount, and the number of
+ * equal executions that the connection brought before.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -12,20 +12,19 @@
 
 #include "mini_stream.h"
 
-/* Bytes of an identifier, with a NUL. */
+/* Bytes of an identifier, including the NUL. */
 #define EXECUTION_ID_LEN (MST_MARKET_MAX + 2 * MST_DECIMAL_TEXT_LEN + 80)
 
-/* What has been counted: the executions of late, in two halves of which the
- * older one is forgotten now and then. */
+/* Counts of recent executions, in two halves; the older one expires first. */
 struct executions {
-    GHashTable *now, *before; /* text: how many */
+    GHashTable *now, *before; /* text to count */
     uint64_t turned_ns;
 };
 
 void executions_begin(struct executions *executions);
 void executions_end(struct executions *executions);
 
-/* Writes the identifier of an execution, and counts it. */
+/* Writes an execution's identifier, and counts the execution. */
 void execution_id(struct executions *executions, const struct mst_event *event,
                   char id[EXECUTION_ID_LEN]);
 

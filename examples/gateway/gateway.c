@@ -1,6 +1,6 @@
 /*
  * mini-stream-gateway: streams from the service and publishes to NATS
- * JetStream. README.md beside this file tells what is published and how.
+ * JetStream. README.md describes what it publishes.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -16,10 +16,10 @@
 #include "publish.h"
 #include "run.h"
 
-/* The longest sleep. */
+/* The longest wait in poll(). */
 #define WAIT_MS 100
 
-/* So many events at a time before what they lead to goes out. */
+/* Events handled before their messages are sent. */
 #define EVENTS_MAX 256
 
 #define COUNTER "counter"
@@ -34,7 +34,7 @@ struct gateway {
     struct pollfd *fds; /* the broker's, then those of the links */
 };
 
-/* Sleeps until there is something of the service or the broker. */
+/* Waits for data of the service or reports of the broker. */
 static void gateway_wait(struct gateway *gateway) {
     const struct clients *clients = &gateway->run.clients;
     uint32_t ms = WAIT_MS;
@@ -89,7 +89,7 @@ static uint64_t stored_of(const struct lanes *lanes, enum mst_channel channel) {
     return sum;
 }
 
-/* Figures for Prometheus, beside those of the run; for metrics_add(). */
+/* For metrics_add(): the gateway's figures for Prometheus. */
 static void figures_write(void *context, FILE *file) {
     const struct publish *publish = context;
     const struct lanes *lanes = &publish->lanes;

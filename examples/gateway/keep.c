@@ -1,27 +1,23 @@
-/*
- * What is published for good.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* A queue of messages that must be stored. SPDX-License-Identifier: 0BSD */
 #include "keep.h"
 
 #include <glib.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Messages that the broker has at a time. */
+/* Messages sent and not answered yet, at most. */
 #define UNDER_WAY_MAX 1024
 
-/* After one that was not stored, the next attempt. */
+/* Wait before the next attempt after a failure. */
 #define RETRY_NS 500000000u
 
-/* So much sooner than the broker forgets an identifier it may have forgotten:
- * the clocks of several machines, and what is on its way. */
+/* A message is marked this much before the broker may forget its identifier, to
+ * allow for differing clocks and messages under way. */
 #define MARGIN_S 30
 
 struct keep_message {
     const char *subject;
-    char *id, *line; /* line without its first brace and its line feed */
+    char *id, *line; /* line: without its first brace and line feed */
     size_t len;
     uint64_t received_ns;
     bool repeat;
@@ -55,8 +51,11 @@ bool keep_has_room(const struct keep *keep) {
     return keep->next - keep->first < keep->size;
 }
 
-void keep_add(struct keep *keep, const char *subject, const char *id,
+bool keep_add(struct keep *keep, const char *subject, const char *id,
               const char *line, size_t len, uint64_t received_ns, bool repeat) {
+    if (!keep_has_room(keep)) {
+        return false;
+    }
     *keep_at(keep, keep->next++) = (struct keep_message){
         .subject = subject,
         .id = g_strdup(id),
@@ -65,6 +64,7 @@ void keep_add(struct keep *keep, const char *subject, const char *id,
         .received_ns = received_ns,
         .repeat = repeat,
     };
+    return true;
 }
 
 static void keep_order(struct keep *keep, uint64_t number, uint64_t now_ns) {
@@ -87,14 +87,12 @@ static void keep_order(struct keep *keep, uint64_t number, uint64_t now_ns) {
     keep->under_way++;
 }
 
-/* Has what went out, and may not have come there, wait again. */
+/* Makes a message that may not have been stored wait again. */
 static void keep_again(struct keep *keep, uint64_t number, uint64_t now_ns) {
     keep_at(keep, number)->state = KEEP_WAITS;
     keep->under_way--;
     keep->retry_ns = now_ns + RETRY_NS;
-    if (number < keep->send) {
-        keep->send = number;
-    }
+    keep->send = MIN(keep->send, number);
 }
 
 void keep_send(struct keep *keep, uint64_t now_ns) {
@@ -109,15 +107,13 @@ void keep_send(struct keep *keep, uint64_t now_ns) {
     }
 }
 
-/* Lets go of the oldest ones that are stored. */
+/* Drops the oldest messages that are stored. */
 static void keep_forget(struct keep *keep) {
     while (keep->first < keep->next &&
            keep_at(keep, keep->first)->state == KEEP_STORED) {
         keep_drop(keep_at(keep, keep->first++));
     }
-    if (keep->send < keep->first) {
-        keep->send = keep->first;
-    }
+    keep->send = MAX(keep->send, keep->first);
 }
 
 void keep_report(struct keep *keep, const struct broker_report *report,

@@ -1,8 +1,4 @@
-/*
- * A subject of which the newest state counts.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Publishes a subject's latest state. SPDX-License-Identifier: 0BSD */
 #include "lane.h"
 
 #include <glib.h>
@@ -14,15 +10,15 @@
 
 #include "subject.h"
 
-/* So often some lanes are looked at, all of them within a second. */
+/* Interval of checks, each of a tenth of the lanes. */
 #define TICK_NS 100000000u
 #define TICKS 10
 
-/* A lane that is right says so at least so often, though nothing changes: from
- * a longer silence consumers know that nobody publishes. */
+/* A valid lane has a message at least this often, even without changes. After a
+ * longer silence, consumers know that nobody publishes. */
 #define BEAT_NS UINT64_C(5000000000)
 
-/* What a message says before the line. */
+/* Bytes of the gateway's fields before the line. */
 #define HEAD_LEN 256
 
 static const char *const words[] = {
@@ -83,7 +79,7 @@ struct out *lanes_json(struct lanes *lanes, size_t depth) {
     return &lanes->json;
 }
 
-/* Adds a side's horizon: its levels are exact for better prices only. */
+/* Adds a side's horizon, if it has one: only better prices are known. */
 static void head_horizon(char *head, const struct mst_book *book,
                          enum mst_side side, const char *name) {
     struct mst_decimal price;
@@ -97,7 +93,7 @@ static void head_horizon(char *head, const struct mst_book *book,
     }
 }
 
-/* The fields of the gateway, which come first. */
+/* Writes the gateway's fields, which come first in a message. */
 static void lane_head(const struct lanes *lanes, const struct lane *lane,
                       bool after, char head[HEAD_LEN]) {
     snprintf(head, HEAD_LEN, "{\"epoch\":%" PRIu64 ",\"number\":%" PRIu64 ",",
@@ -115,7 +111,7 @@ static void lane_head(const struct lanes *lanes, const struct lane *lane,
     }
 }
 
-/* Whether a price is out of a book's sight. */
+/* Returns true if a price is at the horizon or beyond it. */
 static bool beyond(const struct mst_book *book,
                    const struct lane_change *change) {
     struct mst_decimal horizon;
@@ -128,7 +124,7 @@ static bool beyond(const struct mst_book *book,
                : mst_decimal_cmp(change->price, horizon) >= 0;
 }
 
-/* The levels that have changed, as they are now. */
+/* Writes the current state of the changed levels. Returns their number. */
 static size_t lane_levels(const struct lane *lane, struct mst_level *levels) {
     const struct mst_book *book = lane->market->book;
     size_t count = 0;
@@ -160,8 +156,7 @@ static struct mst_event lane_event(const struct lanes *lanes,
                               .market = lane->market->name};
 }
 
-/* Makes the line of a book's next message. Returns false where there is nothing
- * to say. */
+/* Makes the line of a book's next message. Returns false if there is none. */
 static bool lane_make_book(struct lanes *lanes, struct lane *lane) {
     const struct board_market *market = lane->market;
     struct mst_level levels[LANE_CHANGES];
@@ -211,7 +206,7 @@ static bool lane_make_top(struct lanes *lanes, const struct lane *lane) {
     return true;
 }
 
-/* Sends the line that was made last. */
+/* Sends the last line. */
 static void lane_send(struct lanes *lanes, struct lane *lane) {
     char head[HEAD_LEN];
     size_t len;
@@ -237,7 +232,7 @@ static void lane_set_waits(struct lanes *lanes, struct lane *lane, bool waits) {
     lane->waits = waits;
 }
 
-/* Goes on, if there is something to say and it may be said. */
+/* Sends the next message, if one is due and possible. */
 static void lane_go_on(struct lanes *lanes, struct lane *lane) {
     bool made;
 
@@ -293,7 +288,7 @@ void lane_data(struct lanes *lanes, struct lane *lane,
         lane->midway = !part->last && !part->aborted;
     }
     if (lanes->epoch == 0) {
-        return; /* it begins with the whole */
+        return; /* a new epoch starts with the whole book */
     }
     if (!lane->due) {
         lane->since_ns = event->received_ns;
@@ -320,8 +315,8 @@ void lane_book(struct lanes *lanes, struct lane *lane) {
     lane_go_on(lanes, lane);
 }
 
-/* Orders a line of the whole book as it is now, and which messages are in it:
- * those up to `number`; those behind `after` in the stream come next. */
+/* Orders a line of the whole current book. It includes the messages up to
+ * `number`; those after the sequence `after` come next. */
 static void lane_snapshot(struct lanes *lanes, const struct lane *lane,
                           struct broker_order order) {
     char head[HEAD_LEN];
@@ -335,7 +330,7 @@ static void lane_snapshot(struct lanes *lanes, const struct lane *lane,
     broker_order(lanes->broker, &order);
 }
 
-/* Whether there is a snapshot that goes together with what was published. */
+/* Returns true if the book matches the published messages. */
 static bool lane_has_snapshot(const struct lanes *lanes,
                               const struct lane *lane) {
     return lanes->epoch != 0 && lane->messages > 0 && !lane->whole &&
@@ -344,7 +339,7 @@ static bool lane_has_snapshot(const struct lanes *lanes,
            mst_book_state(lane->market->book) == MST_BOOK_LIVE;
 }
 
-/* Puts the book into the bucket, if it is another one since long enough. */
+/* Puts a changed book in its bucket, at most once per put_every_ns. */
 static void lane_put(struct lanes *lanes, struct lane *lane) {
     if (lane->channel != MST_MARKET_DATA || !lane_has_snapshot(lanes, lane) ||
         lane->put_messages == lane->messages ||
@@ -371,7 +366,7 @@ void lane_answer(struct lanes *lanes, const struct lane *lane,
     }
 }
 
-/* Another epoch: every lane begins with the whole. */
+/* Starts an epoch: every lane sends its whole state first. */
 static void lanes_epoch(struct lanes *lanes, uint64_t epoch) {
     lanes->epoch = epoch;
     for (size_t i = 0; i < lanes->count; ++i) {
@@ -391,14 +386,14 @@ static void lanes_epoch(struct lanes *lanes, uint64_t epoch) {
 static void lane_report(struct lanes *lanes, struct lane *lane,
                         const struct broker_report *report) {
     if (report->kind == BROKER_FAILED) {
-        /* What is stored is not known: it is asked for at the next tick. */
+        /* The last stored message is unknown: request it at the next tick. */
         lane->phase = LANE_UNKNOWN;
         lane->due = lane->whole = true;
         lane_set_waits(lanes, lane, false);
         return;
     }
     if (report->epoch > lanes->epoch) {
-        lane->phase = LANE_UNKNOWN; /* the lease went to another one */
+        lane->phase = LANE_UNKNOWN; /* another gateway took the lease */
         return;
     }
     lane->phase = LANE_READY;
@@ -419,7 +414,7 @@ void lanes_report(struct lanes *lanes, const struct broker_report *report) {
     case BROKER_IS_DOWN: lanes->epoch = 0; break;
     default:
         if (report->number >= lanes->count) {
-            break; /* of an inbox, into which others may be able to write */
+            break; /* unknown: others may be able to write to the inbox */
         }
         lane = &lanes->all[report->number];
         if (report->tag == lane->tag &&

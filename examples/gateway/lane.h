@@ -1,13 +1,13 @@
 /*
- * A subject of which the newest state counts: a market's book, or its top. One
- * message is under way at a time, for each says which one it follows: the
- * broker refuses it if another gateway has written in between. What changes
- * meanwhile goes into the next message, so a slow broker gets fewer of them and
- * nothing that is out of date.
+ * A lane publishes the latest state of a subject: a market's book or its top.
+ * Each message names the one that it follows, and the broker rejects it if
+ * another gateway has written in between. So one message is under way at a
+ * time. Changes meanwhile go into the next message: a slow broker gets fewer
+ * messages, and never outdated ones.
  *
- * A book's first message of an epoch is the whole book (a "sample"), and so is
- * the one after a failure, or after more changes than are worth counting; the
- * others have what has changed since the one before.
+ * A book's first message of an epoch is the whole book (a "sample"), as is the
+ * one after a failure or after more than LANE_CHANGES changes. The others have
+ * the changes since the message before.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,7 +17,7 @@
 #include "broker.h"
 #include "out.h"
 
-/* Changed levels that are remembered. */
+/* Changed levels that fit in a message. */
 #define LANE_CHANGES 256
 
 struct lane_change {
@@ -29,31 +29,31 @@ struct lane {
     struct board_market *market;
     enum mst_channel channel; /* MST_MARKET_DATA or MST_TOP_OF_BOOK */
     char *subject;
-    char *key; /* the market's, in a bucket */
+    char *key; /* the market's key in the bucket */
     size_t number;
     enum lane_phase {
-        LANE_UNKNOWN, /* nobody knows what is stored last */
-        LANE_ASKED,   /* the broker was asked for it */
-        LANE_READY,   /* the next message may go */
-        LANE_SENT     /* one is under way */
+        LANE_UNKNOWN, /* the last stored message is unknown */
+        LANE_ASKED,   /* it was requested */
+        LANE_READY,   /* the next message may be sent */
+        LANE_SENT     /* a message is under way */
     } phase;
-    bool midway;       /* parts of a message are in the book, and not all */
-    bool due;          /* there is something to say */
-    bool beat;         /* though nothing has changed */
-    bool waits;        /* for that: counted in lanes->waiting */
-    uint64_t since_ns; /* monotonic: when the first of it was received */
-    uint64_t tag;     /* of the last order: reports of others are out of date */
-    uint64_t sent_ns; /* when the last message was sent */
-    uint64_t last;    /* the stream's number of the last message, 0: none */
-    uint64_t messages; /* of this epoch: the last one's number */
-    uint64_t ever;     /* messages stored */
-    /* Of a book. */
+    bool midway;       /* the book has only some parts of a message */
+    bool due;          /* a message is to be sent */
+    bool beat;         /* even without changes */
+    bool waits;        /* due, but one is under way: see lanes->waiting */
+    uint64_t since_ns; /* monotonic: when the first change was received */
+    uint64_t tag;      /* of the last order; other reports are outdated */
+    uint64_t sent_ns;  /* when the last message was sent */
+    uint64_t last;     /* sequence of the last message in the stream, or 0 */
+    uint64_t messages; /* sent in this epoch; the last one's number */
+    uint64_t ever;     /* messages stored, in all */
+    /* For books only. */
     bool whole;                  /* the next message is the whole book */
-    bool state;                  /* its state is another one */
-    const struct mst_book *book; /* whose changes these are */
+    bool state;                  /* its state has changed */
+    const struct mst_book *book; /* the book that the changes belong to */
     struct lane_change *changes;
     size_t change_count;
-    uint64_t put_messages, put_ns; /* the last time it went into the bucket */
+    uint64_t put_messages, put_ns; /* at the last put */
 };
 
 /* What all lanes share. */
@@ -61,37 +61,36 @@ struct lanes {
     struct broker *broker;
     const struct out *out; /* of the run */
     struct out json;       /* makes the lines */
-    uint64_t epoch;        /* of the lease; 0: another gateway publishes */
-    uint64_t put_every_ns; /* of a market's last book */
+    uint64_t epoch;        /* of the lease; 0 if this gateway has none */
+    uint64_t put_every_ns; /* least time between puts of a market */
     struct lane *all;
     size_t count;
-    size_t turn;    /* the one that is looked at next */
-    size_t waiting; /* lanes with something to say once a message is stored */
+    size_t turn;    /* the next lane to check */
+    size_t waiting; /* lanes with a message due once one is stored */
     uint64_t tick_ns;
 };
 
-/* Lanes of all markets of the board, as far as the channels are wanted. Names
- * are borrowed. */
+/* Creates the lanes of all markets of the board. Borrows the broker and out. */
 void lanes_begin(struct lanes *lanes, struct broker *broker,
                  const struct out *out, const char *prefix,
                  uint64_t put_every_ns);
 void lanes_end(struct lanes *lanes);
 
-/* What makes lines, at the moment of the output. depth: levels of a side. */
+/* Returns the output that makes lines, set to the current time and depth. */
 struct out *lanes_json(struct lanes *lanes, size_t depth);
 
-/* The lane of a market's channel, or NULL. */
+/* Returns the lane of a market's channel. */
 struct lane *lanes_find(struct lanes *lanes, const struct board_market *market,
                         enum mst_channel channel);
 
-/* Takes data of the market: a part, a top. */
+/* Takes a part or a top of the market. */
 void lane_data(struct lanes *lanes, struct lane *lane,
                const struct mst_event *event);
-/* The state of the book is another one. */
+/* Takes a change of the book's state. */
 void lane_book(struct lanes *lanes, struct lane *lane);
 
 void lanes_report(struct lanes *lanes, const struct broker_report *report);
-/* What is done again after a while, for some of the lanes. */
+/* Checks some of the lanes for work that is due by time. */
 void lanes_tick(struct lanes *lanes, uint64_t now_ns);
 
 /* Answers a request for a snapshot. */

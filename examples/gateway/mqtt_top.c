@@ -1,8 +1,9 @@
 /*
- * mqtt-top: the best prices of markets as retained messages of an MQTT broker,
- * by libmosquitto. PREFIX/top/MARKET has the line that `mini-stream stream`
- * writes of a top of book, or nothing while the top is not known; PREFIX/state
- * is "here", or "gone", which the broker says if this program cannot.
+ * mqtt-top: publishes the best prices of markets as retained messages of an
+ * MQTT broker, by libmosquitto. PREFIX/top/MARKET is the top of book as a line
+ * of `mini-stream stream`, or empty while it is unknown. PREFIX/state is "here"
+ * or "gone"; "gone" is also the will, which the broker sends if this program
+ * dies.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -18,8 +19,8 @@
 #include "run.h"
 #include "subject.h"
 
-/* Messages that the broker has not taken yet: while there are as many, tops
- * wait, and of each market only the newest one. */
+/* Messages not acknowledged yet, at most. When full, only the newest top of
+ * each market waits. */
 #define UNDER_WAY_MAX 100
 
 #define KEEPALIVE_S 10
@@ -31,8 +32,8 @@
 
 struct topic {
     char name[TOPIC_LEN];
-    bool known; /* the market's top */
-    bool due;   /* the broker has another one */
+    bool known; /* the market's top is known */
+    bool due;   /* the broker must get it */
 };
 
 struct mqtt {
@@ -44,13 +45,13 @@ struct mqtt {
     struct out json; /* makes the lines */
     struct topic *topics;
     char state[SUBJECT_PREFIX_MAX + 8];
-    bool greeted; /* the broker has all, and was told so */
+    bool greeted; /* all tops and "here" were sent */
     struct mosquitto *broker;
-    /* Of both threads: the library has one of its own. */
+    /* Used by this thread and the library's. */
     atomic_bool connected, anew;
     atomic_int under_way;
-    /* The library's thread's alone: what was said last of the connection, and
-     * what the library has said. */
+    /* Used by the library's thread only: the last lines printed, about the
+     * connection and from the library's log. */
     char said[TEXT_LEN], logged[TEXT_LEN];
 };
 
@@ -80,7 +81,7 @@ static void mqtt_address(const struct argp_state *state, struct mqtt *mqtt,
                          char *text) {
     char *colon = strrchr(text, ':');
 
-    if (colon && colon == strchr(text, ':')) { /* others are of IPv6 */
+    if (colon && colon == strchr(text, ':')) { /* several are an IPv6 address */
         mqtt->port =
             (int)options_number(state, "broker: port", colon + 1, 1, 65535);
         *colon = '\0';
@@ -88,7 +89,7 @@ static void mqtt_address(const struct argp_state *state, struct mqtt *mqtt,
     mqtt->host = text;
 }
 
-/* What no single option shows. */
+/* Checks options that depend on each other. */
 static void mqtt_check(const struct mqtt *mqtt) {
     bool here = strcmp(mqtt->host, "localhost") == 0 ||
                 strcmp(mqtt->host, "127.0.0.1") == 0 ||
@@ -149,7 +150,7 @@ static void mqtt_parse(struct mqtt *mqtt, int argc, char **argv) {
 
 /* ---- The library's thread ---- */
 
-/* Says something of the broker, unless it was the last thing of its kind. */
+/* Prints a line about the broker, unless it equals the last one. */
 static void mqtt_say(char last[TEXT_LEN], const char *what) {
     char text[TEXT_LEN];
 
@@ -173,8 +174,8 @@ static void on_connect(struct mosquitto *broker, void *context, int code) {
     }
 }
 
-/* "gone" is the will of a connection that this program or another one lost:
- * the broker may publish it after the next one has said "here". */
+/* "gone" is the will of a lost connection. The broker may publish it after a
+ * new connection has sent "here", so send that again. */
 static void on_message(struct mosquitto *broker, void *context,
                        const struct mosquitto_message *message) {
     struct mqtt *mqtt = context;
@@ -213,7 +214,7 @@ static void on_log(struct mosquitto *broker, void *context, int level,
     }
 }
 
-/* ---- Ours ---- */
+/* ---- The main thread ---- */
 
 static int mqtt_try(int code, const char *what) {
     if (code != MOSQ_ERR_SUCCESS) {
@@ -251,7 +252,7 @@ static int mqtt_connect(struct mqtt *mqtt) {
             mosquitto_tls_set(broker, mqtt->ca, NULL, NULL, NULL, NULL),
             mqtt->ca);
     }
-    if (result == EXITS_OK) { /* it tries again by itself */
+    if (result == EXITS_OK) { /* the library retries by itself */
         (void)mosquitto_connect_async(broker, mqtt->host, port, KEEPALIVE_S);
         result = mqtt_try(mosquitto_loop_start(broker), "its thread");
     }
@@ -283,7 +284,7 @@ static int mqtt_begin(struct mqtt *mqtt) {
     return mqtt_connect(mqtt);
 }
 
-/* Gives a message to the library. Returns whether it takes it. */
+/* Gives a message to the library. Returns true if it accepts it. */
 static bool mqtt_send(struct mqtt *mqtt, const char *topic, const char *text,
                       size_t len) {
     bool sent;
@@ -297,7 +298,7 @@ static bool mqtt_send(struct mqtt *mqtt, const char *topic, const char *text,
     return sent;
 }
 
-/* Publishes a market's top, or that it is not known. */
+/* Publishes a market's top, or an empty message if it is unknown. */
 static bool mqtt_publish(struct mqtt *mqtt, size_t i) {
     const struct board_market *market = &mqtt->run.board.markets[i];
     struct mst_event event = {.type = MST_EVENT_TOP,
@@ -313,12 +314,12 @@ static bool mqtt_publish(struct mqtt *mqtt, size_t i) {
         ++mqtt->json.sequence;
         out_json.data(&mqtt->json, &event, market);
         line = out_json_line(&mqtt->json, &len);
-        --len; /* its line feed */
+        --len; /* without the line feed */
     }
     return mqtt_send(mqtt, mqtt->topics[i].name, line, len);
 }
 
-/* Publishes what is due and may go. */
+/* Publishes all due tops, as far as the limit allows, then "here". */
 static void mqtt_go_on(struct mqtt *mqtt) {
     bool left = false;
 
@@ -345,7 +346,7 @@ static void mqtt_go_on(struct mqtt *mqtt) {
     }
 }
 
-/* Takes an event of the stream: a top, or that tops are not known any more. */
+/* Takes an event: a new top, or the end of a connection and so of its tops. */
 static void mqtt_take(struct mqtt *mqtt, const struct mst_event *event) {
     const struct board *board = &mqtt->run.board;
 
@@ -387,7 +388,7 @@ static void mqtt_run(struct mqtt *mqtt) {
     } while (rc >= 0);
 }
 
-/* The broker tells the will only of those who do not say goodbye. */
+/* Sends "gone": after a proper disconnect, the broker sends no will. */
 static void mqtt_end(struct mqtt *mqtt) {
     if (mqtt->broker) {
         (void)mqtt_send(mqtt, mqtt->state, "gone", 4);

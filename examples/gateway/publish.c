@@ -1,8 +1,4 @@
-/*
- * The output of a gateway's run.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Publishes the events of a gateway's run. SPDX-License-Identifier: 0BSD */
 #include "publish.h"
 
 #include <inttypes.h>
@@ -20,40 +16,25 @@
 
 #define OWN_ID_LEN (SUBJECT_PREFIX_MAX + 48)
 
-/* What was executed so long before the last message has come: the service is up
- * to a second late, and its clock may be another one. */
+/* Executions from this time before the last message may still be missing: the
+ * service reports them up to a second late, and clocks differ. */
 #define SLACK_NS INT64_C(2000000000)
 
-/* How long the end waits for the broker. */
+/* The longest wait for the broker at the end. */
 #define END_MS 5000
-
-static struct publish *publish_of(const struct out *out) {
-    return out->state;
-}
 
 static struct out *publish_json(struct publish *publish) {
     return lanes_json(&publish->lanes, 0);
 }
 
-/* Keeps a line for a subject, if there is room. */
-static bool publish_line(struct publish *publish, const char *subject,
-                         const char *id, uint64_t received_ns, bool repeat,
-                         const char *line, size_t len) {
-    if (!keep_has_room(&publish->keep)) {
-        return false;
-    }
-    keep_add(&publish->keep, subject, id, line, len, received_ns, repeat);
-    return true;
-}
-
-/* Writes the identifier of what no other gateway says. */
+/* Writes the identifier of a message that only this gateway sends. */
 static void publish_own_id(const struct publish *publish, char id[OWN_ID_LEN]) {
     snprintf(id, OWN_ID_LEN, "%s|%" PRId64 "|%" PRIu64,
              publish->config->broker.gateway, publish->start_us,
              publish->keep.next);
 }
 
-/* Keeps the line that was made last, which no other gateway says. */
+/* Queues the last line, as a message that only this gateway sends. */
 static bool publish_own(struct publish *publish, const char *subject,
                         uint64_t received_ns) {
     char id[OWN_ID_LEN];
@@ -61,7 +42,7 @@ static bool publish_own(struct publish *publish, const char *subject,
     const char *line = out_json_line(&publish->lanes.json, &len);
 
     publish_own_id(publish, id);
-    return publish_line(publish, subject, id, received_ns, false, line, len);
+    return keep_add(&publish->keep, subject, id, line, len, received_ns, false);
 }
 
 static void publish_note(struct publish *publish) {
@@ -74,22 +55,19 @@ publish_market(struct publish *publish, const struct board_market *market) {
     return &publish->markets[market - publish->out->board->markets];
 }
 
-/* Counts what found no room: something of these times. */
+/* Records that data from these times found no room. */
 static void publish_miss(struct publish_market *market, int64_t from_ns,
                          int64_t to_ns, uint64_t received_ns) {
-    if (market->lost == 0) {
+    if (market->lost++ == 0) {
         market->lost_received_ns = received_ns;
-    }
-    if (market->lost == 0 || from_ns < market->lost_from_ns) {
         market->lost_from_ns = from_ns;
-    }
-    if (market->lost == 0 || to_ns > market->lost_to_ns) {
         market->lost_to_ns = to_ns;
     }
-    market->lost++;
+    market->lost_from_ns = MIN(market->lost_from_ns, from_ns);
+    market->lost_to_ns = MAX(market->lost_to_ns, to_ns);
 }
 
-/* Tells which executions found no room. */
+/* Queues a `lost` message about executions that found no room. */
 static void publish_lost(struct publish *publish,
                          const struct board_market *board_market) {
     struct publish_market *market = publish_market(publish, board_market);
@@ -116,21 +94,20 @@ static void publish_lost(struct publish *publish,
     }
     json_decref(object);
     publish_own_id(publish, id);
-    /* With a place for the line feed that keep_add() expects. */
-    (void)publish_line(publish, market->subject, id, market->lost_received_ns,
-                       false, line, strlen(line) + 1);
+    /* The length counts the NUL in place of the line feed. */
+    (void)keep_add(&publish->keep, market->subject, id, line, strlen(line) + 1,
+                   market->lost_received_ns, false);
     free(line);
     market->lost = 0;
 }
 
-/* When another gateway may have had an execution: at its time, if it was read
- * here much later. */
+/* Returns when another gateway may have received the execution: at its time, if
+ * this one read it later. */
 static uint64_t publish_since(const struct publish *publish,
                               const struct mst_event *event) {
     int64_t ns = event->as.execution.time_ns - publish->out->wall_ns;
 
-    return ns > 0 && (uint64_t)ns < event->received_ns ? (uint64_t)ns
-                                                       : event->received_ns;
+    return ns > 0 ? MIN((uint64_t)ns, event->received_ns) : event->received_ns;
 }
 
 static void publish_execution(struct publish *publish,
@@ -146,17 +123,15 @@ static void publish_execution(struct publish *publish,
     publish_lost(publish, board_market);
     out_json.data(publish_json(publish), event, board_market);
     line = out_json_line(&publish->lanes.json, &len);
-    if (publish_line(publish, market->subject, id,
-                     publish_since(publish, event), event->as.execution.repeat,
-                     line, len)) {
-        return;
+    if (!keep_add(&publish->keep, market->subject, id, line, len,
+                  publish_since(publish, event), event->as.execution.repeat)) {
+        publish_miss(market, time_ns, time_ns, event->received_ns);
+        publish->lost++;
     }
-    publish_miss(market, time_ns, time_ns, event->received_ns);
-    publish->lost++;
 }
 
 static void publish_start(struct out *out) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
 
     out_json.begin(publish_json(publish));
     publish_note(publish);
@@ -164,7 +139,7 @@ static void publish_start(struct out *out) {
 
 static void publish_data(struct out *out, const struct mst_event *event,
                          const struct board_market *market) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
 
     switch (event->type) {
     case MST_EVENT_PART:
@@ -180,7 +155,7 @@ static void publish_data(struct out *out, const struct mst_event *event,
 }
 
 static void publish_other(struct out *out, const struct mst_event *event) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
 
     if (event->type != MST_EVENT_HEARTBEAT) {
         out_json.note(publish_json(publish), event);
@@ -189,7 +164,7 @@ static void publish_other(struct out *out, const struct mst_event *event) {
 }
 
 static void publish_rest(struct out *out) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
     struct out *json = publish_json(publish);
 
     json->note.left_out = out->note.left_out;
@@ -198,18 +173,17 @@ static void publish_rest(struct out *out) {
 }
 
 static void publish_book(struct out *out, const struct board_market *market) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
 
     lane_book(&publish->lanes,
               lanes_find(&publish->lanes, market, MST_MARKET_DATA));
 }
 
-/* Executions may be missing from a time on: up to this moment, when they are
- * subscribed. */
+/* Publishes that data may be missing since `ms` before now. */
 static void publish_gap(struct out *out,
                         const struct board_market *board_market,
                         enum mst_channel channel, uint64_t ms) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
     struct publish_market *market = publish_market(publish, board_market);
     int64_t now_ns = out_wall(out, out->now_ns);
     int64_t since_ns = now_ns - (int64_t)ms * NS_PER_MS - SLACK_NS;
@@ -219,21 +193,21 @@ static void publish_gap(struct out *out,
         publish_note(publish);
         return;
     }
-    if (market->seen_ns > 0) { /* since before this start */
+    if (market->seen_ns > 0) { /* since before the start */
         since_ns = market->seen_ns;
         market->seen_ns = 0;
     }
     ms = now_ns > since_ns ? (uint64_t)((now_ns - since_ns) / NS_PER_MS) : 0;
     out_json.gap(publish_json(publish), board_market, channel, ms);
     if (!publish_own(publish, market->subject, out->now_ns)) {
-        /* Whatever came in that time. */
+        /* Report it as lost executions later. */
         publish_miss(market, since_ns, now_ns, out->now_ns);
     }
 }
 
 static void publish_stop(struct out *out, int status,
                          const struct mst_stats *stats) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
 
     out_json.end(publish_json(publish), status, stats);
     publish_note(publish);
@@ -283,8 +257,8 @@ int publish_begin(struct publish *publish, const struct publish_config *config,
     return EXITS_OK;
 }
 
-/* What this gateway has seen before it was started: from then on to when a
- * market's executions are subscribed they may be missing. */
+/* Takes until when the last run had seen everything. Executions may be missing
+ * from then until their subscription. */
 static void publish_seen(struct publish *publish, int64_t seen_ns) {
     struct board *board = publish->out->board;
 
@@ -295,7 +269,8 @@ static void publish_seen(struct publish *publish, int64_t seen_ns) {
 
         publish->markets[i].seen_ns = seen_ns;
         if (market->confirmed[MST_EXECUTION_DATA].ns == 0) {
-            market->missing_ns[MST_EXECUTION_DATA] = 1; /* told once it is */
+            market->missing_ns[MST_EXECUTION_DATA] =
+                1; /* the gap is published once they are subscribed */
         } else {
             publish_gap(publish->out, market, MST_EXECUTION_DATA, 0);
         }
@@ -315,8 +290,8 @@ static void publish_asked(struct publish *publish,
     }
 }
 
-/* Up to when all executions of a market are stored, or told to be missing, as
- * Unix ns: what a next start begins with. */
+/* Returns until when (Unix ns) all executions are stored or reported
+ * missing. */
 static int64_t publish_seen_of(const struct publish *publish, size_t i) {
     const struct board_market *market = &publish->out->board->markets[i];
     const struct publish_market *mine = &publish->markets[i];
@@ -332,22 +307,21 @@ static int64_t publish_seen_of(const struct publish *publish, size_t i) {
     if (market->confirmed[MST_EXECUTION_DATA].ns == 0) {
         return publish->start_us * 1000;
     }
-    if (mine->lost > 0 && mine->lost_received_ns < since_ns) {
-        since_ns = mine->lost_received_ns;
+    if (mine->lost > 0) {
+        since_ns = MIN(since_ns, mine->lost_received_ns);
     }
-    if (missing_ns > 0 && missing_ns < since_ns) {
-        since_ns = missing_ns;
+    if (missing_ns > 0) {
+        since_ns = MIN(since_ns, missing_ns);
     }
     return out_wall(publish->out, since_ns);
 }
 
-/* Says so. */
+/* Stores this time, of all markets, for the next start. */
 static void publish_say_seen(struct publish *publish) {
     struct board *board = publish->out->board;
     uint64_t oldest_ns = keep_oldest_ns(&publish->keep);
-    int64_t seen_ns = out_wall(publish->out, oldest_ns < publish->out->now_ns
-                                                 ? oldest_ns
-                                                 : publish->out->now_ns);
+    int64_t seen_ns =
+        out_wall(publish->out, MIN(oldest_ns, publish->out->now_ns));
     char text[32];
 
     if (!publish->seen_known || !board_wants(board, MST_EXECUTION_DATA)) {
@@ -356,11 +330,10 @@ static void publish_say_seen(struct publish *publish) {
     for (size_t i = 0; i < board->market_count; ++i) {
         int64_t market_ns = publish_seen_of(publish, i);
 
-        seen_ns = market_ns < seen_ns ? market_ns : seen_ns;
+        seen_ns = MIN(seen_ns, market_ns);
     }
-    seen_ns -= SLACK_NS;
     snprintf(text, sizeof text, "%" PRId64,
-             seen_ns > publish->seen_ns ? seen_ns : publish->seen_ns);
+             MAX(seen_ns - SLACK_NS, publish->seen_ns));
     broker_order(publish->broker,
                  &(struct broker_order){.kind = BROKER_SEEN,
                                         .body = text,
@@ -421,7 +394,8 @@ void publish_end(struct publish *publish) {
         publish_go_on(publish, publish->out->now_ns);
         publish_flush(publish);
         usleep(10000);
-        publish->out->now_ns += 10 * NS_PER_MS; /* nobody else tells the time */
+        publish->out->now_ns +=
+            10 * NS_PER_MS; /* the run does not update it any more */
     }
     if (keep_count(&publish->keep) > 0) {
         fprintf(stderr,

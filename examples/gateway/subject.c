@@ -1,8 +1,4 @@
-/*
- * Names on the broker.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Names on the broker. SPDX-License-Identifier: 0BSD */
 #include "subject.h"
 
 #include <stdio.h>

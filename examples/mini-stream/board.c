@@ -1,5 +1,5 @@
 /*
- * What is known of the stream: connection, books, last trades, counts.
+ * The state of the stream: see board.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,15 +9,116 @@
 
 #include <search.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* How long an open stream may be silent: at least, where heartbeats come, and
- * where nobody knows. */
+/* How long an open stream may be silent: at least, if heartbeats come, and if
+ * none come. */
 #define SILENT_MS 3000
 #define QUIET_MS 10000
 
-/* A leader that is replaced after such a silence had lost something. */
+/* A leader that was silent for this long before it was replaced had lost
+ * data. */
 #define SILENT_LEADER_NS 1000000000u
+
+/* Prepares the markets and their books. Returns 0 or MST_ERR_MEMORY. */
+static int board_markets(struct board *board, const char *const *names,
+                         size_t levels, const struct clients_plan *plan) {
+    const size_t books = plan->pairs ? 2 : 1;
+    const size_t share = (board->market_count + plan->count - 1) / plan->count;
+
+    for (size_t i = 0; i < board->market_count; ++i) {
+        struct board_market *market = &board->markets[i];
+        ENTRY entry = {.key = (char *)names[i], .data = market}, *found;
+
+        market->name = names[i];
+        market->object = i / share;
+        market->book = &market->books[0];
+        if (!hsearch_r(entry, ENTER, &found, board->names)) {
+            return MST_ERR_MEMORY;
+        }
+        if (!board_wants(board, MST_MARKET_DATA)) {
+            continue;
+        }
+        market->levels = calloc(books * 2 * levels, sizeof *market->levels);
+        if (!market->levels) {
+            return MST_ERR_MEMORY;
+        }
+        for (size_t n = 0; n < books; ++n) {
+            mst_book_init(&market->books[n], market->levels + n * 2 * levels,
+                          levels);
+            /* deep enough to be useful, and seldom thin */
+            mst_book_set_thin(&market->books[n], levels / 4);
+        }
+    }
+    return 0;
+}
+
+int board_init(struct board *board, const char *const *names, size_t count,
+               unsigned channels, size_t levels,
+               const struct clients_plan *plan) {
+    memset(board, 0, sizeof *board);
+    board->channels = channels;
+    board->pairs = plan->pairs;
+    board->markets = calloc(count ? count : 1, sizeof *board->markets);
+    board->objects = calloc(plan->count, sizeof *board->objects);
+    board->names = calloc(1, sizeof *board->names);
+    board->links = calloc(clients_links(plan), sizeof *board->links);
+    if (!board->markets || !board->objects || !board->names || !board->links ||
+        !hcreate_r(2 * count + 1, board->names)) {
+        return MST_ERR_MEMORY;
+    }
+    board->market_count = count;
+    board->object_count = plan->count;
+    for (size_t i = 0; i < plan->count; ++i) {
+        board->objects[i].leads = (int)(plan->pairs ? 2 * i : i);
+    }
+    return board_markets(board, names, levels, plan);
+}
+
+void board_free(struct board *board) {
+    for (size_t i = 0; i < board->market_count; ++i) {
+        free(board->markets[i].levels);
+    }
+    free(board->markets);
+    free(board->objects);
+    free(board->links);
+    if (board->names) {
+        hdestroy_r(board->names);
+        free(board->names);
+    }
+    memset(board, 0, sizeof *board);
+}
+
+bool board_wants(const struct board *board, enum mst_channel channel) {
+    return board->channels >> channel & 1u;
+}
+
+int board_subscribe(struct board *board, struct clients *clients) {
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < board->object_count &&
+                       board_wants(board, MST_HEARTBEAT);
+         ++i) {
+        rc = clients_subscribe(clients, i, MST_HEARTBEAT, NULL, NULL, NULL);
+    }
+    for (size_t i = 0; rc == 0 && i < board->market_count; ++i) {
+        struct board_market *market = &board->markets[i];
+
+        for (int c = MST_MARKET_DATA; rc == 0 && c < MST_HEARTBEAT; ++c) {
+            enum mst_channel channel = (enum mst_channel)c;
+            bool book = channel == MST_MARKET_DATA;
+
+            if (board_wants(board, channel)) {
+                rc = clients_subscribe(clients, market->object, channel,
+                                       market->name,
+                                       book ? &market->books[0] : NULL,
+                                       book ? &market->books[1] : NULL);
+            }
+        }
+    }
+    return rc;
+}
 
 /* The market of this name, or NULL. */
 static struct board_market *board_find(struct board *board, const char *name) {
@@ -36,7 +137,7 @@ static void board_count(struct board *board, enum mst_channel channel,
     }
 }
 
-/* Notes how many decimals a number has. */
+/* Raises *places to the decimals of a number. */
 static void board_places(int *places, int exponent) {
     if (-exponent > *places) {
         *places = -exponent < TEXT_PLACES_MAX ? -exponent : TEXT_PLACES_MAX;
@@ -90,7 +191,7 @@ const struct board_trade *board_trade(const struct board_market *market,
     return &market->trades[(market->trade_count - 1 - age) % BOARD_TRADES];
 }
 
-/* Whether a trade came before, by a pair's other connection. */
+/* True if a pair's other link has delivered this trade. */
 static bool board_is_known(const struct board_market *market,
                            const struct mst_execution *execution) {
     const struct board_trade *trade;
@@ -127,12 +228,11 @@ static void board_failure(struct board *board, const struct mst_event *event,
 
     board->error = failure.error;
     board->error_ms = now_ms;
-    failure.retry_ms = 0; /* it is counted down elsewhere */
+    failure.retry_ms = 0; /* the view counts it down */
     text_failure(&failure, event->link, board->error_text);
 }
 
-/* What is subscribed with an object, on channels before this one, may be
- * missing since then. */
+/* Marks data of an object, before this channel, as possibly missing since. */
 static void board_lost(struct board *board, size_t number,
                        enum mst_channel before, uint64_t since_ns) {
     for (size_t i = 0; i < board->market_count; ++i) {
@@ -159,7 +259,7 @@ static void board_open(struct board *board, struct board_object *object,
     object->beat_ms = object->beat_gap_ms = 0;
 }
 
-/* The end of a connection, or of an attempt. */
+/* A connection or an attempt ended. */
 static void board_closed(struct board *board, size_t number,
                          const struct mst_event *event, uint64_t now_ns) {
     struct board_object *object = &board->objects[number];
@@ -175,7 +275,7 @@ static void board_closed(struct board *board, size_t number,
             board_lost(board, number, MST_HEARTBEAT,
                        board_whole_ns(board, number));
         } else if (event->link == object->leads) {
-            /* Executions come by the other link as well. */
+            /* the other link delivers executions as well */
             board_lost(board, number, MST_EXECUTION_DATA,
                        board->links[event->link].whole_ns);
         }
@@ -189,14 +289,14 @@ static void board_closed(struct board *board, size_t number,
     }
 }
 
-/* Another link leads: so do its books. */
+/* Another link leads from now on, with its books. */
 static void board_leader(struct board *board, size_t number, int link,
                          uint64_t now_ns) {
     struct board_object *object = &board->objects[number];
     uint64_t whole_ns = board->links[object->leads].whole_ns;
 
-    /* The one that led was silent: what came by the other one was not shown.
-     * Executions are, of both. */
+    /* The old leader was silent, and data of the other link was not shown
+     * meanwhile. Executions of both links are always shown. */
     if (whole_ns > 0 && now_ns > whole_ns + SILENT_LEADER_NS) {
         board_lost(board, number, MST_EXECUTION_DATA, whole_ns);
     }
@@ -222,7 +322,7 @@ static void board_heartbeat(struct board *board, struct board_object *object) {
     object->beat_ms = board->heartbeat_ms = board->now_ms;
 }
 
-/* Keeps why a subscription was refused, until it succeeds. */
+/* Keeps the reason of a refused subscription until it succeeds. */
 static void board_entry(struct board *board, struct board_market *market,
                         const struct mst_entry *entry) {
     char *refused = NULL;
@@ -235,7 +335,7 @@ static void board_entry(struct board *board, struct board_market *market,
     } else if (market && entry->channel < MST_HEARTBEAT) {
         refused = market->refused[entry->channel];
     }
-    /* No effect: it was subscribed before. */
+    /* "no effect": it was already subscribed */
     if (refused &&
         (entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION)) {
         refused[0] = '\0';
@@ -248,8 +348,8 @@ static void board_entry(struct board *board, struct board_market *market,
     }
 }
 
-/* When the service has sent this, by its clock, or 0: nobody knows. The times of
- * snapshots and executions may be old for a reason. */
+/* The time at which the service sent this, by its clock, or 0 if unknown:
+ * snapshots and executions may have older times. */
 static int64_t board_sent_ns(const struct mst_event *event) {
     switch (event->type) {
     case MST_EVENT_PART:
@@ -260,12 +360,12 @@ static int64_t board_sent_ns(const struct mst_event *event) {
     }
 }
 
-/* Something has come by a link. */
+/* Updates a link's times after an event. */
 static void board_heard(struct board_link *link, const struct mst_event *event,
                         uint64_t now_ns) {
     int64_t sent_ns = board_sent_ns(event);
     int64_t age_ns = (int64_t)event->received_ns - sent_ns;
-    /* No bytes have brought the first two. */
+    /* these two have no time of receipt */
     uint64_t at_ns =
         event->type == MST_EVENT_OPEN || event->type == MST_EVENT_LEADER
             ? now_ns
@@ -291,7 +391,7 @@ uint64_t board_whole_ns(const struct board *board, size_t number) {
     return ns;
 }
 
-/* The name of an event's market as the service has written it, or NULL. */
+/* The market's name as the service wrote it, or NULL. */
 static const char *board_written(const struct mst_event *event) {
     switch (event->type) {
     case MST_EVENT_PART: return event->as.part.market;
@@ -302,7 +402,8 @@ static const char *board_written(const struct mst_event *event) {
     }
 }
 
-/* Notes that the service spells a market differently, the first time. */
+/* Sets board->renamed the first time that the service spells a market
+ * differently. */
 static void board_rename(struct board *board, struct board_market *market,
                          const struct mst_event *event) {
     const char *written = board_written(event);
@@ -376,7 +477,6 @@ size_t board_refused(const struct board *board) {
     return refused;
 }
 
-/* How many subscriptions are wanted. */
 static size_t board_wanted(const struct board *board) {
     size_t wanted = board_wants(board, MST_HEARTBEAT);
 

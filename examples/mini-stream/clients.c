@@ -1,5 +1,5 @@
 /*
- * The library's objects of a run: clients, or pairs, that share one access.
+ * The library's objects of a run: see clients.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,7 +10,7 @@
 
 #define LENGTHS MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 65536, 65536
 
-/* Events of an object before the next one has its turn. */
+/* Events of an object in a row, before the next object's turn. */
 #define BURST 64
 
 struct clients_object {
@@ -27,24 +27,12 @@ size_t clients_links(const struct clients_plan *plan) {
     return plan->pairs ? 2 * plan->count : plan->count;
 }
 
-static void object_record(struct clients *clients, size_t number,
-                          const struct mst_config *config,
-                          const struct clients_plan *plan) {
-    const struct mst_memory *memory = clients->objects[number].memory;
-
-    if (clients->recorder && plan->pairs) {
-        recorder_pair(clients->recorder, (int)number, config, plan->rotate_ms,
-                      0, &memory[0], &memory[1]);
-    } else if (clients->recorder) {
-        recorder_client(clients->recorder, (int)number, config, 0, &memory[0]);
-    }
-}
-
-/* Makes the object of this number. */
 static int object_begin(struct clients *clients, size_t number,
                         const struct clients_plan *plan,
                         const struct mst_port *port) {
     struct clients_object *object = &clients->objects[number];
+    struct recorder *recorder = clients->recorder;
+    const struct mst_memory *memory = object->memory;
     struct mst_config config = plan->config;
     int rc;
 
@@ -54,15 +42,20 @@ static int object_begin(struct clients *clients, size_t number,
     }
     config.access = &clients->access;
     config.link = (int)(plan->pairs ? 2 * number : number);
-    object_record(clients, number, &config, plan);
     if (plan->pairs) {
+        if (recorder) {
+            recorder_pair(recorder, (int)number, &config, plan->rotate_ms, 0,
+                          &memory[0], &memory[1]);
+        }
         rc = mst_pair_init(&object->as.pair, &config, plan->rotate_ms, port,
-                           &object->memory[0], &object->memory[1]);
+                           &memory[0], &memory[1]);
         clients->links[config.link] = &object->as.pair.clients[0].link;
         clients->links[config.link + 1] = &object->as.pair.clients[1].link;
     } else {
-        rc = mst_client_init(&object->as.client, &config, port,
-                             &object->memory[0]);
+        if (recorder) {
+            recorder_client(recorder, (int)number, &config, 0, &memory[0]);
+        }
+        rc = mst_client_init(&object->as.client, &config, port, &memory[0]);
         clients->links[config.link] = &object->as.client.link;
     }
     object->begun = rc == 0;
@@ -137,7 +130,6 @@ struct mst_book *clients_leader(void *context, size_t object,
     return mst_pair_book(&clients->objects[object].as.pair, market);
 }
 
-/* Polls the object whose turn it is. */
 static int object_poll(struct clients *clients, struct mst_event *event,
                        uint64_t now_ns, int64_t unix_ns) {
     struct clients_object *at = &clients->objects[clients->turn];
@@ -220,7 +212,7 @@ void clients_stats(const struct mst_link *const *links, size_t count,
     }
 }
 
-enum mst_state clients_state(const struct clients *clients) {
+size_t clients_furthest(const struct clients *clients) {
     static const uint8_t rank[] = {
         [MST_STATE_OFF] = 0,     [MST_STATE_WAIT] = 2,
         [MST_STATE_RESOLVE] = 3, [MST_STATE_CONNECT] = 4,
@@ -229,13 +221,12 @@ enum mst_state clients_state(const struct clients *clients) {
         [MST_STATE_IDLE] = 8,    [MST_STATE_OPEN] = 9,
         [MST_STATE_CLOSING] = 1,
     };
-    enum mst_state furthest = MST_STATE_OFF;
+    size_t furthest = 0;
 
-    for (size_t i = 0; i < clients->link_count; ++i) {
-        enum mst_state state = mst_link_state(clients->links[i]);
-
-        if (rank[state] > rank[furthest]) {
-            furthest = state;
+    for (size_t i = 1; i < clients->link_count; ++i) {
+        if (rank[mst_link_state(clients->links[i])] >
+            rank[mst_link_state(clients->links[furthest])]) {
+            furthest = i;
         }
     }
     return furthest;

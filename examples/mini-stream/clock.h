@@ -12,7 +12,7 @@
 uint64_t clock_ns(void);
 uint64_t clock_ms(void);
 
-/* The wall clock: since 1970. */
+/* The wall clock, since 1970. */
 int64_t clock_unix_ns(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The subcommands of mini-stream, each in a file of its own. argv[0] is its
- * name; an exit code is returned.
+ * The subcommands of mini-stream. argv[0] is the subcommand's name. Each
+ * returns an exit code.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -1,6 +1,5 @@
 /*
- * `mini-stream doctor`: checks, step by step, what stands between this machine
- * and a stream.
+ * `mini-stream doctor`: diagnoses, step by step, why a stream does not work.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,7 +14,6 @@
 #include "doctor.h"
 #include "exits.h"
 #include "options.h"
-#include "text.h"
 
 #define SECONDS_DEFAULT 10
 #define SECONDS_MAX 600
@@ -35,22 +33,11 @@ struct doctor {
 
 static const struct argp_option doctor_options[] = {
     {"json", KEY_JSON, 0, 0, "One JSON object instead of lines", 0},
-    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "Of each step (default 10)", 0},
+    {"timeout", KEY_TIMEOUT, "SECONDS", 0,
+     "Time limit of each step (default 10)", 0},
     {0}};
 
-/* ------------------------------------------------------------------------
- * Arguments
- * ------------------------------------------------------------------------ */
-
-static void parse_market(const struct argp_state *state, struct doctor *doctor,
-                         const char *market) {
-    options_check_market(state, market);
-    if (doctor->market != NULL) {
-        argp_failure(state, EXITS_USAGE, 0, "more than one market: '%s'",
-                     market);
-    }
-    doctor->market = market;
-}
+/* ---- Arguments ---- */
 
 static error_t doctor_parse(int key, char *arg, struct argp_state *state) {
     struct doctor *doctor = state->input;
@@ -61,33 +48,20 @@ static error_t doctor_parse(int key, char *arg, struct argp_state *state) {
     case KEY_TIMEOUT:
         doctor->seconds = options_number(state, "timeout", arg, 1, SECONDS_MAX);
         return 0;
-    case ARGP_KEY_ARG: parse_market(state, doctor, arg); return 0;
+    case ARGP_KEY_ARG:
+        options_check_market(state, arg);
+        if (doctor->market != NULL) {
+            options_fail(state, "more than one market: '%s'", arg);
+        }
+        doctor->market = arg;
+        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
-static void doctor_options_parse(struct doctor *doctor, int argc, char **argv) {
-    static const struct argp argp = {
-        .options = doctor_options,
-        .parser = doctor_parse,
-        .args_doc = "[MARKET]",
-        .doc = "Checks, step by step, what stands between this machine and a "
-               "stream of this market, or of heartbeats alone, and says what "
-               "to do about the first thing that fails. Steps that depend on "
-               "it are not tried.\v" SETTINGS_HELP "\n" REPORT_HELP
-               "\n" EXITS_HELP,
-        .children = settings_children};
+/* ---- Steps on this machine ---- */
 
-    doctor->settings.url = SETTING_WS_URL;
-    doctor->seconds = SECONDS_DEFAULT;
-    argp_parse(&argp, argc, argv, 0, NULL, doctor);
-}
-
-/* ------------------------------------------------------------------------
- * Steps on this machine
- * ------------------------------------------------------------------------ */
-
-/* A setting with the place where it was found; a file of endpoints by name. */
+/* Notes a setting and its source; for a file of endpoints, the file's name. */
 static void tell_setting(struct doctor *doctor, enum setting setting) {
     const struct settings *settings = &doctor->settings;
     const char *value = setting < SETTINGS_URLS
@@ -107,8 +81,8 @@ static void tell_setting(struct doctor *doctor, enum setting setting) {
                 origin);
 }
 
-/* Who is reached through the proxy. Its setting may have a password: it is told
- * as host and port. */
+/* Notes if a server is reached through the proxy. Shows only the proxy's host
+ * and port, because its setting may contain a password. */
 static void tell_proxy(struct doctor *doctor, const struct route *route) {
     const char *origin = doctor->settings.origin[SETTING_PROXY];
 
@@ -184,12 +158,10 @@ static bool check_clock(struct report *report) {
     return true;
 }
 
-/* ------------------------------------------------------------------------
- * Steps to a server
- * ------------------------------------------------------------------------ */
+/* ---- Steps to a server ---- */
 
-/* Names and connections, to the server or its proxy: done once where both
- * servers have the same proxy, or are one. */
+/* Resolves and connects to the server or its proxy. Reuses the result if both
+ * servers have the same first hop. */
 static bool check_first_hop(struct report *report, struct route *route,
                             const struct route *before) {
     const bool proxied = route->proxy != NULL;
@@ -255,9 +227,21 @@ static void check_all(struct doctor *doctor) {
 }
 
 int doctor_main(int argc, char **argv) {
+    static const struct argp argp = {
+        .options = doctor_options,
+        .parser = doctor_parse,
+        .args_doc = "[MARKET]",
+        .doc =
+            "Diagnoses, step by step, why a stream of MARKET (default: of "
+            "heartbeats) does not work, and gives advice for the first step "
+            "that fails. Steps that depend on it are not tried.\v" SETTINGS_HELP
+            "\n" REPORT_HELP "\n" EXITS_HELP,
+        .children = settings_children};
     static struct doctor doctor;
 
-    doctor_options_parse(&doctor, argc, argv);
+    doctor.settings.url = SETTING_WS_URL;
+    doctor.seconds = SECONDS_DEFAULT;
+    argp_parse(&argp, argc, argv, 0, NULL, &doctor);
     signal(SIGPIPE, SIG_IGN);
     report_init(&doctor.report, doctor.json);
     check_all(&doctor);

@@ -1,9 +1,9 @@
 /*
- * The certificates of a server: what is in them, and what is wrong with them.
+ * The certificates of a server: their contents and their faults.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "doctor_certificate.h"
+#include "doctor.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -14,18 +14,15 @@
 #include <time.h>
 
 #include "clock.h"
-#include "mini_stream.h"
-#include "mst_openssl.h"
-#include "text.h"
 
-/* Of a subject or an issuer, and of all names of a certificate. */
+/* Bytes of a subject or an issuer, and of all names of a certificate. */
 #define NAME_LEN 160
 #define NAMES_LEN 256
 
 /* Bytes of "2026-01-02T03:04:05Z" and a NUL. */
 #define TIME_LEN 21
 
-/* One missing issuer is two faults to OpenSSL. */
+/* OpenSSL reports one missing issuer as two faults: one is kept. */
 int certificate_look(int good, X509_STORE_CTX *store) {
     const SSL *ssl =
         X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
@@ -47,9 +44,7 @@ int certificate_look(int good, X509_STORE_CTX *store) {
     return 1;
 }
 
-/* ------------------------------------------------------------------------
- * What is in them
- * ------------------------------------------------------------------------ */
+/* ---- Contents ---- */
 
 static void name_write(const X509_NAME *name, char text[NAME_LEN]) {
     BIO *bio = BIO_new(BIO_s_mem());
@@ -77,7 +72,7 @@ static void time_write(const ASN1_TIME *time, char text[TIME_LEN]) {
     }
 }
 
-/* Whole days from now, negative where it has passed. */
+/* Whole days from now; negative if the time has passed. */
 static int64_t days_to(const ASN1_TIME *time) {
     int days = 0, seconds = 0;
 
@@ -103,7 +98,7 @@ static const char *member(const json_t *object, const char *key) {
     return json_string_value(json_object_get(object, key));
 }
 
-/* Adds a line about a certificate. Returns the days that are left. */
+/* Adds a note about a certificate. Returns the days left. */
 static int64_t certificate_note(const json_t *certificate, const char *what,
                                 struct report *report) {
     const char *subject = member(certificate, "subject");
@@ -124,7 +119,7 @@ static int64_t certificate_note(const json_t *certificate, const char *what,
     return days;
 }
 
-/* The one that the chain leads to, or NULL. */
+/* The trust anchor of the chain, or NULL. */
 static const X509 *anchor_of(const SSL *ssl,
                              const struct certificate_faults *faults) {
     STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
@@ -173,11 +168,9 @@ int64_t certificate_tell(const SSL *ssl,
     return least;
 }
 
-/* ------------------------------------------------------------------------
- * What is wrong with them
- * ------------------------------------------------------------------------ */
+/* ---- Faults ---- */
 
-/* The names that the certificate is for, with commas. */
+/* Writes the names that the certificate is for, separated by commas. */
 static void names_write(const X509 *certificate, char text[NAMES_LEN]) {
     GENERAL_NAMES *names =
         X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
@@ -216,7 +209,7 @@ bool certificate_in_order(const SSL *ssl) {
     STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
     bool same = true;
 
-    /* The last one is the anchor, which need not be sent. */
+    /* the last one is the anchor, which need not be sent */
     for (int i = 0; same && i < sk_X509_num(chain) - 1; ++i) {
         same = i < sk_X509_num(sent) &&
                X509_cmp(sk_X509_value(sent, i), sk_X509_value(chain, i)) == 0;
@@ -247,9 +240,9 @@ static void verdict_issuer(const X509 *certificate, int code,
     name_write(X509_get_issuer_name(certificate), issuer);
     if (code == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT) {
         snprintf(text, CERTIFICATE_TEXT_LEN,
-                 "the certificate is signed by itself (%s)", issuer);
-        *advice = "something on the way answers in the server's place, or it "
-                  "is a test server: then give its certificate with --ca";
+                 "the certificate is self-signed (%s)", issuer);
+        *advice = "something answers in the server's place, or it is a test "
+                  "server: for that, give its certificate with --ca";
     } else if (code == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN) {
         snprintf(text, CERTIFICATE_TEXT_LEN,
                  "the chain leads to %s, which is not trusted here", issuer);
@@ -281,11 +274,11 @@ int certificate_verdict(const SSL *ssl, const struct certificate_faults *faults,
     said = said < faults->count ? said : 0;
     for (size_t i = 0; i < faults->count; ++i) {
         if (i != said) {
-            report_note(report, "besides: %s",
+            report_note(report, "also: %s",
                         X509_verify_cert_error_string(faults->codes[i]));
         }
     }
-    code = faults->codes[said]; /* X509_V_OK where there is none */
+    code = faults->codes[said]; /* X509_V_OK if there is none */
     depth = faults->depths[said];
     certificate = chain != NULL && depth < sk_X509_num(chain)
                       ? sk_X509_value(chain, depth)

@@ -1,5 +1,5 @@
 /*
- * What `mini-stream doctor` has found, as lines or as JSON.
+ * The report of `mini-stream doctor`, as lines or as JSON: see doctor.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,7 +15,6 @@
 
 #include "clock.h"
 #include "exits.h"
-#include "text.h"
 
 /* Columns before the title of a step and its notes. */
 #define INDENT 15
@@ -31,6 +30,90 @@ static const struct {
     [STATUS_NOT_TRIED] = {"-", "not tried", "2"},
 };
 
+static const struct {
+    int error;
+    const char *advice;
+} advices[] = {
+    {0, "fix the configuration: `mini-stream doctor --help' lists the "
+        "options, the variables and the keys of a profile"},
+    {MST_ERR_URL, "write the URLs as wss://host[:port] (ws_url) and "
+                  "https://host[:port] (auth_url)"},
+    {MST_ERR_PLAIN, "use wss:// and https://: secrets must be encrypted"},
+    {MST_ERR_IP_HOST, "name the host instead of its address, or give --tls "
+                      "openssl, which knows certificates for addresses"},
+    {MST_ERR_CLOCK, "set this machine's clock (timedatectl set-ntp true, or "
+                    "chrony): certificates cannot be checked without it"},
+    {MST_ERR_RESOLVE, "check the host's spelling in the URL; then this "
+                      "machine's name resolution: /etc/hosts, "
+                      "/etc/resolv.conf, VPN"},
+    {MST_ERR_REFUSED, "nothing listens there, or a firewall refuses: check "
+                      "host and port in the URL, and ask the operator"},
+    {MST_ERR_UNREACHABLE, "check this machine's network: address, route, VPN"},
+    {MST_ERR_RESET, "the server, or something before it, closes the "
+                    "connection: check host and port, ask if this machine's "
+                    "address is allowed"},
+    {MST_ERR_EOF, "the server closes the connection: check host and port, "
+                  "ask if this machine's address is allowed"},
+    {MST_ERR_TIMEOUT, "no answer: most often a firewall drops the packets, "
+                      "or the port is wrong; a proxy may be needed "
+                      "(--proxy). --timeout allows more time"},
+    {MST_ERR_PROXY_LOGIN, "the proxy needs a valid user name and password: "
+                          "http://user:password@host:port in "
+                          "MINI_STREAM_PROXY or HTTPS_PROXY"},
+    {MST_ERR_PROXY_REFUSED, "ask the proxy's operator to allow CONNECT to "
+                            "this host and port"},
+    {MST_ERR_PROXY_GATEWAY, "the proxy itself cannot reach the server: check "
+                            "host and port in the URL, then ask the proxy's "
+                            "operator"},
+    {MST_ERR_PROXY_ANSWER, "this is no HTTP proxy: check the proxy's host "
+                           "and port"},
+    {MST_ERR_PROXY_TIMEOUT, "the proxy does not answer: check its host and "
+                            "port, and ask its operator"},
+    {MST_ERR_TLS_ISSUER, "give the certificate of the service's authority "
+                         "with --ca; if you do not know the issuer, "
+                         "something intercepts TLS"},
+    {MST_ERR_TLS_NAME, "check the host in the URL: it must be one of the names "
+                       "in the certificate"},
+    {MST_ERR_TLS_TIME, "if the clock of this machine is right, the service "
+                       "must renew its certificate"},
+    {MST_ERR_TLS_CERTIFICATE, "the certificate does not meet today's rules "
+                              "(key, hash, use): the service must replace it"},
+    {MST_ERR_TLS_VERSION, "the stream's library does not support the "
+                          "server's version of TLS: --tls openssl has 1.2 "
+                          "and 1.3"},
+    {MST_ERR_TLS_HANDSHAKE, "the server offers no suite of ECDHE with "
+                            "AES-GCM or ChaCha20, or requires a client "
+                            "certificate: ask its operator"},
+    {MST_ERR_TLS_PROTOCOL, "the server does not speak TLS: check the port"},
+    {MST_ERR_TOKEN_REFUSED, "the token endpoint does not accept this client, "
+                            "its secret, or the requested scope: check "
+                            "client_id and secret with the service"},
+    {MST_ERR_TOKEN_SCOPE, "ask the service to grant this client the scope"},
+    {MST_ERR_UNAUTHORIZED, "the stream does not accept the token: check that "
+                           "ws_url and auth_url belong to the same "
+                           "environment"},
+    {MST_ERR_FORBIDDEN, "ask the service to put this client, and this "
+                        "machine's address, on its allow list, with the "
+                        "stream's scope"},
+    {MST_ERR_THROTTLED, "too many requests: wait some minutes, and see what "
+                        "else uses the same client"},
+    {MST_ERR_HTTP_STATUS, "this is not the token endpoint, or it is out of "
+                          "order: check the URL, then ask the service"},
+    {MST_ERR_WS_UPGRADE, "this is not the stream: check ws_url with its "
+                         "path, then ask the service"},
+    {MST_ERR_SERVICE, "the service refuses the subscription: check the "
+                      "market's symbol"},
+};
+
+const char *doctor_advice(int error) {
+    for (size_t i = 0; i < sizeof advices / sizeof *advices; ++i) {
+        if (advices[i].error == error) {
+            return advices[i].advice;
+        }
+    }
+    return "try again; if it still fails, send these lines to the service";
+}
+
 void report_init(struct report *report, bool json) {
     const char *term = getenv("TERM");
 
@@ -42,17 +125,10 @@ void report_init(struct report *report, bool json) {
     report->steps = json_array();
 }
 
-static void *not_null(void *pointer) {
-    if (pointer == NULL) {
-        abort();
-    }
-    return pointer;
-}
-
 json_t *report_text(const char *text) {
     const size_t size = strlen(text) + 1;
-    char *clean = not_null(malloc(size));
-    json_t *value = not_null(json_string(text_clean(text, clean, size)));
+    char *clean = text_must(malloc(size));
+    json_t *value = text_must(json_string(text_clean(text, clean, size)));
 
     free(clean);
     return value;
@@ -84,7 +160,7 @@ void report_set(struct report *report, const char *key, json_t *value) {
 __attribute__((format(printf, 3, 0))) static void
 step_begin(struct report *report, const char *name, const char *format,
            va_list arguments) {
-    report->step = not_null(json_object());
+    report->step = text_must(json_object());
     report->begin_ms = clock_ms();
     report_set(report, "step", json_string(name));
     if (report->endpoint != NULL) {
@@ -142,7 +218,7 @@ static void step_print(const struct report *report, enum status status) {
     fflush(stdout);
 }
 
-/* Takes over text. */
+/* Ends the current step; takes over the reference to text. */
 static void step_end(struct report *report, enum status status, json_t *text) {
     uint64_t ms = clock_ms() - report->begin_ms;
 
@@ -185,7 +261,7 @@ void report_fail(struct report *report, int error, const char *advice,
     if (report->code == EXITS_OK) {
         report->code = error != 0 ? exits_code(error) : EXITS_CONFIG;
         report->advice = advice != NULL ? advice : doctor_advice(error);
-        report->first = not_null(strdup(step_text(report, "title")));
+        report->first = text_must(strdup(step_text(report, "title")));
     }
     va_start(arguments, format);
     step_end(report, STATUS_FAILED, text_format(format, arguments));
@@ -203,7 +279,7 @@ void report_skip(struct report *report, const char *name, const char *format,
 }
 
 static void json_print(const struct report *report) {
-    json_t *object = not_null(
+    json_t *object = text_must(
         json_pack("{s:i,s:b,s:i,s:s?,s:O}", "version", REPORT_VERSION, "ok",
                   report->code == EXITS_OK, "exit_status", report->code,
                   "advice", report->advice, "steps", report->steps));
@@ -222,7 +298,7 @@ int report_end(struct report *report) {
         printf("\nfirst failure: %s\nwhat to do: %s\n", report->first,
                report->advice);
     } else {
-        puts(report->warned ? "\nnothing failed; mind what says warn"
+        puts(report->warned ? "\nno failures; see the warnings above"
                             : "\nall is well");
     }
     json_decref(report->steps);

@@ -1,10 +1,8 @@
 /*
- * The way to a server, tried step by step: names, connections, a proxy.
+ * The route to a server, step by step: name, connection, proxy.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* explicit_bzero() */
-
 #include "doctor.h"
 
 #include <ares.h>
@@ -19,7 +17,7 @@
 
 #include "clock.h"
 
-/* Bytes of a proxy's answer. */
+/* Bytes of a proxy's response. */
 #define HEAD_LEN 16384
 
 /* Bytes of an address with the name of its interface, and a NUL. */
@@ -31,6 +29,11 @@ static void name_write(const struct mst_endpoint *endpoint,
 
     snprintf(name, ROUTE_NAME_LEN, "%s%s%s:%u", ipv6 ? "[" : "", endpoint->host,
              ipv6 ? "]" : "", endpoint->port);
+}
+
+/* Returns what to connect to: the server or the proxy. */
+static const struct mst_endpoint *route_first(const struct route *route) {
+    return route->proxy != NULL ? &route->proxy->endpoint : &route->server;
 }
 
 void route_init(struct route *route, const char *url,
@@ -52,10 +55,6 @@ void route_init(struct route *route, const char *url,
     name_write(route_first(route), route->via);
 }
 
-const struct mst_endpoint *route_first(const struct route *route) {
-    return route->proxy != NULL ? &route->proxy->endpoint : &route->server;
-}
-
 bool route_wait(int fd, short events, uint64_t end_ms) {
     struct pollfd wait = {.fd = fd, .events = events};
     uint64_t now_ms = clock_ms();
@@ -63,16 +62,99 @@ bool route_wait(int fd, short events, uint64_t end_ms) {
     return now_ms < end_ms && poll(&wait, 1, (int)(end_ms - now_ms)) > 0;
 }
 
-/* ------------------------------------------------------------------------
- * Names
- * ------------------------------------------------------------------------ */
+/* ---- Names, by c-ares as in the port, but waiting ---- */
+
+struct names {
+    union mst_posix_address *addresses;
+    size_t count;
+    int status;
+    bool done;
+};
+
+static void names_take(void *context, int status, int timeouts,
+                       struct ares_addrinfo *found) {
+    struct names *names = context;
+
+    (void)timeouts;
+    names->status = status;
+    names->done = true;
+    if (status != ARES_SUCCESS) {
+        return;
+    }
+    for (const struct ares_addrinfo_node *node = found->nodes;
+         node != NULL && names->count < MST_POSIX_ADDRESSES_MAX;
+         node = node->ai_next) {
+        if (node->ai_addrlen <= (socklen_t)sizeof *names->addresses) {
+            memcpy(&names->addresses[names->count++], node->ai_addr,
+                   node->ai_addrlen);
+        }
+    }
+    ares_freeaddrinfo(found);
+}
+
+/* Waits up to ms for a name server, and processes its answer. */
+static void names_wait(ares_channel channel, unsigned ms) {
+    ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
+    struct pollfd wait[ARES_GETSOCK_MAXNUM];
+    /* A bit for each socket to read from, then one for each to write to: the
+     * macros of c-ares shift a bit into the sign. */
+    unsigned wanted =
+        (unsigned)ares_getsock(channel, sockets, ARES_GETSOCK_MAXNUM);
+    struct timeval most = {ms / 1000, (ms % 1000) * 1000}, left;
+    struct timeval *until = ares_timeout(channel, &most, &left);
+    nfds_t count = 0;
+
+    for (int i = 0; i < ARES_GETSOCK_MAXNUM; ++i) {
+        short events =
+            (short)((wanted >> i & 1u ? POLLIN : 0) |
+                    (wanted >> (i + ARES_GETSOCK_MAXNUM) & 1u ? POLLOUT : 0));
+        if (events != 0) {
+            wait[count++] = (struct pollfd){.fd = sockets[i], .events = events};
+        }
+    }
+    (void)poll(wait, count,
+               (int)(until->tv_sec * 1000 + until->tv_usec / 1000 + 1));
+    for (nfds_t i = 0; i < count; ++i) {
+        short got = wait[i].revents;
+        ares_process_fd(channel, got & ~POLLOUT ? wait[i].fd : ARES_SOCKET_BAD,
+                        got & ~POLLIN ? wait[i].fd : ARES_SOCKET_BAD);
+    }
+    ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+}
+
+/* Resolves a host into up to MST_POSIX_ADDRESSES_MAX addresses with the port.
+ * Returns a status of c-ares. */
+static int names_find(const struct mst_endpoint *endpoint, unsigned timeout_ms,
+                      union mst_posix_address *addresses, size_t *count) {
+    const struct ares_addrinfo_hints hints = {.ai_flags = ARES_AI_NUMERICSERV,
+                                              .ai_family = AF_UNSPEC,
+                                              .ai_socktype = SOCK_STREAM};
+    struct names names = {.addresses = addresses};
+    uint64_t now_ms = clock_ms();
+    const uint64_t end_ms = now_ms + timeout_ms;
+    ares_channel channel;
+    char service[8];
+    int rc = ares_init(&channel);
+
+    if (rc != ARES_SUCCESS) {
+        return rc;
+    }
+    snprintf(service, sizeof service, "%u", endpoint->port);
+    ares_getaddrinfo(channel, endpoint->host, service, &hints, names_take,
+                     &names);
+    while (!names.done && now_ms < end_ms) {
+        names_wait(channel, (unsigned)(end_ms - now_ms));
+        now_ms = clock_ms();
+    }
+    rc = names.done ? names.status : ARES_ETIMEOUT;
+    ares_destroy(channel);
+    *count = names.count;
+    return rc;
+}
 
 static void address_write(const union mst_posix_address *address,
                           char text[ADDRESS_LEN]) {
-    socklen_t len = address->any.sa_family == AF_INET6 ? sizeof address->v6
-                                                       : sizeof address->v4;
-
-    if (getnameinfo(&address->any, len, text, ADDRESS_LEN, NULL, 0,
+    if (getnameinfo(&address->any, sizeof *address, text, ADDRESS_LEN, NULL, 0,
                     NI_NUMERICHOST) != 0) {
         text[0] = '\0';
     }
@@ -113,11 +195,9 @@ bool route_resolve(struct route *route, struct report *report) {
     return false;
 }
 
-/* ------------------------------------------------------------------------
- * Connections
- * ------------------------------------------------------------------------ */
+/* ---- Connections ---- */
 
-/* A connection that is under way: fd is -1 once it has failed. */
+/* An attempt to connect; fd is -1 once it has failed. */
 struct attempt {
     int fd, error; /* errno */
     bool done;
@@ -137,19 +217,18 @@ static void attempt_end(struct attempt *attempt, int error, uint64_t begin_ms) {
 static void attempt_begin(struct attempt *attempt,
                           const union mst_posix_address *address,
                           uint64_t begin_ms) {
-    socklen_t len = address->any.sa_family == AF_INET6 ? sizeof address->v6
-                                                       : sizeof address->v4;
-
     memset(attempt, 0, sizeof *attempt);
     attempt->fd = socket(address->any.sa_family,
                          SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (attempt->fd < 0 || (connect(attempt->fd, &address->any, len) != 0 &&
-                            errno != EINPROGRESS)) {
+    if (attempt->fd < 0 ||
+        (connect(attempt->fd, &address->any, sizeof *address) != 0 &&
+         errno != EINPROGRESS)) {
         attempt_end(attempt, errno, begin_ms);
     }
 }
 
-/* Looks at those that are under way. Returns whether any still is. */
+/* Waits for the pending attempts and updates them. Returns true if any was
+ * pending. */
 static bool attempts_go_on(struct attempt *attempts, size_t count,
                            uint64_t begin_ms, unsigned timeout_ms) {
     struct pollfd wait[MST_POSIX_ADDRESSES_MAX];
@@ -193,7 +272,7 @@ static int connect_error(int reason) {
     }
 }
 
-/* Adds what has become of each address. Returns how many are good. */
+/* Adds the result for each address. Returns how many accepted. */
 static size_t connect_tell(const struct route *route, struct report *report,
                            const struct attempt *attempts) {
     json_t *addresses = json_array();
@@ -223,7 +302,7 @@ static size_t connect_tell(const struct route *route, struct report *report,
 }
 
 bool route_connect(struct route *route, struct report *report) {
-    struct attempt attempts[MST_POSIX_ADDRESSES_MAX];
+    struct attempt attempts[MST_POSIX_ADDRESSES_MAX] = {{0}};
     char text[ADDRESS_LEN];
     uint64_t begin_ms;
     size_t good;
@@ -261,7 +340,7 @@ bool route_connect(struct route *route, struct report *report) {
     return true;
 }
 
-/* Connects to the address that is known to be good. */
+/* Connects to the address that accepted before. */
 static int connect_again(const struct route *route) {
     struct attempt attempt;
     uint64_t begin_ms = clock_ms();
@@ -271,9 +350,7 @@ static int connect_again(const struct route *route) {
     return attempt.error == 0 ? attempt.fd : connect_error(attempt.error);
 }
 
-/* ------------------------------------------------------------------------
- * A proxy
- * ------------------------------------------------------------------------ */
+/* ---- Proxy ---- */
 
 static bool request_send(int fd, const struct route *route) {
     const char *login = route->proxy->login;
@@ -288,8 +365,8 @@ static bool request_send(int fd, const struct route *route) {
     return sent;
 }
 
-/* Reads up to the empty line: what follows is the server's. Returns 0 or an
- * mst_error. */
+/* Reads up to the empty line; the bytes after it are the server's. Returns 0 or
+ * an mst_error. */
 static int head_read(int fd, uint64_t end_ms, char head[HEAD_LEN]) {
     size_t len = 0;
 
@@ -313,7 +390,7 @@ static int head_read(int fd, uint64_t end_ms, char head[HEAD_LEN]) {
     return MST_ERR_PROXY_ANSWER;
 }
 
-/* The status in an answer's first line, or 0. */
+/* The status in a response's first line, or 0. */
 static int head_status(const char *head) {
     long status = strncmp(head, "HTTP/1.", 7) == 0 && strlen(head) > 9
                       ? strtol(head + 9, NULL, 10)
@@ -330,8 +407,8 @@ static int status_error(int status) {
                                            : MST_ERR_PROXY_ANSWER;
 }
 
-/* Asks for a tunnel: 0 or an mst_error; the answer's first line, or "", and
- * its status, or 0. */
+/* Requests a tunnel. Returns 0 or an mst_error, with the response's first line,
+ * or "", and its status, or 0. */
 static int tunnel_ask(const struct route *route, int fd, char head[HEAD_LEN],
                       int *answer) {
     uint64_t end_ms = clock_ms() + route->timeout_ms;
@@ -339,7 +416,7 @@ static int tunnel_ask(const struct route *route, int fd, char head[HEAD_LEN],
     int status = 0;
 
     head[0] = '\0';
-    do { /* interim answers are passed over */
+    do { /* skips interim responses */
         if (rc == 0) {
             rc = head_read(fd, end_ms, head);
         }

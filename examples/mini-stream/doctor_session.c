@@ -1,5 +1,5 @@
 /*
- * The session itself, by the library as `mini-stream stream` uses it.
+ * The steps of a session, by the library as `mini-stream stream` uses it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,13 +11,9 @@
 #include <string.h>
 
 #include "clock.h"
-#include "text.h"
 
 #define MESSAGE_LEN 65536
 #define AHEAD_LEN 65536
-
-/* The longest sleep. */
-#define WAIT_MS 200
 
 static struct mst_client client;
 MST_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN,
@@ -26,29 +22,24 @@ MST_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN,
 static struct {
     bool begun;
     unsigned timeout_ms;
-    const char *market; /* or NULL */
-    bool has_token, loaded;
-    int64_t lifetime_s;
-    char scope[MST_LINE_MAX + 1];
-    char strange[MST_MARKET_MAX + 1]; /* whose data came instead, or "" */
-    struct mst_event held; /* that came in the same poll as the token */
+    const char *market;               /* or NULL */
+    char strange[MST_MARKET_MAX + 1]; /* whose data came, or "" */
+    struct mst_event held; /* an event of the same poll as the token */
     bool has_held;
 } session;
 
-/* What the client has come to, until the next event. */
-enum outcome { OUTCOME_EVENT, OUTCOME_TOKEN, OUTCOME_LATE, OUTCOME_CLOSED };
+struct session_token session_token;
 
 static void session_trace(void *context, const struct mst_trace *trace) {
     (void)context;
     if (trace->kind == MST_TRACE_TOKEN && strcmp(trace->text, "dropped") != 0) {
-        session.has_token = true;
-        session.loaded = strcmp(trace->text, "loaded") == 0;
-        session.lifetime_s = trace->value;
-        snprintf(session.scope, sizeof session.scope, "%.*s", (int)trace->len,
-                 (const char *)trace->data);
-    } else if (trace->kind == MST_TRACE_OPEN) {
-        text_set_target(trace->link, trace->text, trace->value);
+        session_token.there = true;
+        session_token.loaded = strcmp(trace->text, "loaded") == 0;
+        session_token.lifetime_s = trace->value;
+        snprintf(session_token.scope, sizeof session_token.scope, "%.*s",
+                 (int)trace->len, (const char *)trace->data);
     }
+    text_trace(NULL, trace);
 }
 
 int session_begin(struct mst_config *config, const struct network *network,
@@ -57,7 +48,7 @@ int session_begin(struct mst_config *config, const struct network *network,
 
     session.timeout_ms = timeout_ms;
     session.market = market;
-    config->flags |= MST_TRACE_ALL; /* also where an attempt goes */
+    config->flags |= MST_TRACE_ALL; /* text_trace() needs it */
     config->trace = session_trace;
     config->resolve_ms = config->connect_ms = config->tls_ms = timeout_ms;
     config->token_ms = config->upgrade_ms = config->answer_ms = timeout_ms;
@@ -78,12 +69,8 @@ void session_end(void) {
     }
 }
 
-/* Goes on until there is an event, or a token where one is waited for, or the
- * time is up. An event's pointers live until the next call. */
-static enum outcome session_next(struct network *network, uint64_t end_ms,
-                                 bool token, struct mst_event *event) {
-    const struct mst_link *link = &client.link;
-
+enum outcome session_next(struct network *network, uint64_t end_ms, bool token,
+                          struct mst_event *event) {
     if (session.has_held) {
         session.has_held = false;
         *event = session.held;
@@ -95,7 +82,7 @@ static enum outcome session_next(struct network *network, uint64_t end_ms,
         if (rc < 0) {
             return OUTCOME_CLOSED;
         }
-        if (token && session.has_token) {
+        if (token && session_token.there) {
             session.has_held = rc > 0;
             session.held = *event;
             return OUTCOME_TOKEN;
@@ -106,11 +93,11 @@ static enum outcome session_next(struct network *network, uint64_t end_ms,
         if (clock_ms() >= end_ms) {
             return OUTCOME_LATE;
         }
-        mst_posix_wait(&network->posix, &link, 1, WAIT_MS);
+        network_wait(network, &client.link);
     }
 }
 
-/* What to do about a failure, or NULL for what its error usually asks for. */
+/* Returns what to do about a failure, or NULL for the error's usual advice. */
 static const char *failure_advice(const struct mst_failure *failure) {
     if (failure->error != MST_ERR_TOKEN_REFUSED || failure->text == NULL) {
         return NULL;
@@ -127,58 +114,62 @@ static const char *failure_advice(const struct mst_failure *failure) {
     return NULL;
 }
 
-/* The step at hand has failed of this. */
-static void tell_failure(struct report *report,
-                         const struct mst_failure *failure) {
+void session_failure(const struct mst_failure *failure,
+                     char text[TEXT_FAILURE_LEN]) {
     struct mst_failure said = *failure;
-    char text[TEXT_FAILURE_LEN];
 
-    said.permanent = false; /* there is no next attempt here */
+    said.permanent = false;
     said.retry_ms = 0;
     text_failure(&said, 0, text);
-    if (said.http_status != 0) {
-        report_set(report, "http_status", json_integer(said.http_status));
-    }
-    report_fail(report, said.error, failure_advice(&said), "%s", text);
 }
 
-/* The current step ended without the event that it waits for. */
+static void tell_failure(struct report *report,
+                         const struct mst_failure *failure) {
+    char text[TEXT_FAILURE_LEN];
+
+    session_failure(failure, text);
+    if (failure->http_status != 0) {
+        report_set(report, "http_status", json_integer(failure->http_status));
+    }
+    report_fail(report, failure->error, failure_advice(failure), "%s", text);
+}
+
+/* Ends the current step without the event that it waits for. */
 static void tell_late(struct report *report, enum outcome outcome) {
     if (outcome == OUTCOME_LATE && session.strange[0] != '\0') {
         report_fail(report, MST_ERR_TIMEOUT,
-                    "give the market's symbol as the service writes it: see "
-                    "the text of this step",
+                    "use the market's symbol as the service writes it: see the "
+                    "text of this step",
                     "no data of %s within %g s, but of %s", session.market,
                     (double)session.timeout_ms / 1000, session.strange);
     } else if (outcome == OUTCOME_LATE) {
-        report_fail(report, MST_ERR_TIMEOUT,
-                    "it can be reached and does not answer in time: try again, "
-                    "or with more --timeout; if it lasts, ask the service",
-                    "nothing within %g s (stage %s)",
-                    (double)session.timeout_ms / 1000,
-                    mst_state_name(mst_link_state(&client.link)));
+        report_fail(
+            report, MST_ERR_TIMEOUT,
+            "the server does not answer in time: try again, perhaps with a "
+            "longer --timeout; if it still fails, ask the service",
+            "nothing within %g s (stage %s)", (double)session.timeout_ms / 1000,
+            mst_state_name(mst_link_state(&client.link)));
     } else {
         report_fail(report, MST_ERR_CLOSED, NULL, "the client has ended");
     }
 }
 
-/* ------------------------------------------------------------------------
- * The steps
- * ------------------------------------------------------------------------ */
+/* ---- Steps ---- */
 
 static void tell_token(struct report *report) {
-    if (session.lifetime_s >= 0) {
-        report_set(report, "lifetime_s", json_integer(session.lifetime_s));
-        report_ok(report, "%s, good for %" PRId64 " s",
-                  session.loaded ? "kept from before" : "obtained",
-                  session.lifetime_s);
+    const struct session_token *token = &session_token;
+    const char *how = token->loaded ? "kept from before" : "obtained";
+
+    if (token->lifetime_s >= 0) {
+        report_set(report, "lifetime_s", json_integer(token->lifetime_s));
+        report_ok(report, "%s, valid for %" PRId64 " s", how,
+                  token->lifetime_s);
     } else {
-        report_ok(report, "%s, without an end",
-                  session.loaded ? "kept from before" : "obtained");
+        report_ok(report, "%s, without expiry", how);
     }
     report_begin(report, "scope", "scope");
-    report_set(report, "scope", report_text(session.scope));
-    report_ok(report, "%s is granted", session.scope);
+    report_set(report, "scope", report_text(token->scope));
+    report_ok(report, "%s is granted", token->scope);
 }
 
 static bool check_token(struct report *report, struct network *network) {
@@ -225,7 +216,8 @@ static bool check_handshake(struct report *report, struct network *network) {
     return false;
 }
 
-/* Takes levels of a book. Returns whether the requested message is complete. */
+/* Counts levels. Returns true once the requested market's message is
+ * complete. */
 static bool take_part(struct report *report, const struct mst_event *event,
                       size_t *levels) {
     const struct mst_part *part = &event->as.part;
@@ -243,12 +235,12 @@ static bool take_part(struct report *report, const struct mst_event *event,
     if (strcmp(part->market, session.market) != 0) {
         report_note(report, "the service writes it %s", part->market);
     }
-    report_ok(report, "subscribed, %s of %zu levels has come",
+    report_ok(report, "subscribed, received %s of %zu levels",
               part->snapshot ? "a snapshot" : "an update", *levels);
     return true;
 }
 
-/* Looks at an event of the open stream. Returns whether it ends the step. */
+/* Handles an event of the open stream. Returns true if it ends the step. */
 static bool take_event(struct report *report, const struct mst_event *event,
                        size_t *levels, bool *good) {
     const struct mst_entry *entry = &event->as.entry;
@@ -274,7 +266,7 @@ static bool take_event(struct report *report, const struct mst_event *event,
     case MST_EVENT_HEARTBEAT:
         *good = session.market == NULL;
         if (*good) {
-            report_ok(report, "subscribed, a heartbeat has come");
+            report_ok(report, "subscribed, received a heartbeat");
         }
         return *good;
     case MST_EVENT_PART: *good = take_part(report, event, levels); return *good;
@@ -316,7 +308,7 @@ static void check_close(struct report *report, struct network *network) {
     } else if (event.as.failure.error != MST_OK) {
         tell_failure(report, &event.as.failure);
     } else {
-        report_ok(report, "closed as asked");
+        report_ok(report, "closed on request");
     }
 }
 

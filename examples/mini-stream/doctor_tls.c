@@ -1,8 +1,8 @@
 /*
- * The TLS of a server. What counts is a handshake by mini_stream with the
- * library that the stream uses, then one with the other library. A third one,
- * by OpenSSL alone, is to describe the certificates: it continues whatever is
- * wrong with them. None of them sends anything after the handshake.
+ * The TLS of a server. A handshake by mini_stream with the stream's own TLS
+ * library decides. A second one uses the other library. A third one, by OpenSSL
+ * alone, describes the certificates and ignores their faults. No data is sent
+ * after a handshake.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,29 +17,22 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "detail.h"
-#include "doctor_certificate.h"
-#include "mst_openssl.h"
 
 #define MESSAGE_LEN 1024
 #define WHY_LEN SETTINGS_ERROR_LEN
 
-/* The longest sleep. */
-#define WAIT_MS 200
-
-/* The link of a trial. The session has the first one. */
+/* The link of a trial. Link 0 is the session's. */
 #define LINK 1
 
-/* What a handshake has come to. */
+/* A handshake by OpenSSL alone. */
 struct handshake {
     SSL *ssl;
     int fd;
-    int error;        /* mst_error, or 0 */
-    const char *text; /* why, as OpenSSL has it; or NULL */
+    int error; /* mst_error, or 0 */
     struct certificate_faults faults;
 };
 
-/* How mini_stream's own handshake ended. */
+/* The result of a handshake by mini_stream. */
 struct trial {
     int error;         /* mst_error, or 0 */
     char why[WHY_LEN]; /* the error as text */
@@ -58,7 +51,7 @@ static struct {
     char error[SETTINGS_ERROR_LEN];
 } other;
 
-/* Whether only TLS 1.2 is supported. */
+/* True if the library supports only TLS 1.2. */
 static bool is_old_only(const struct settings *settings) {
     return settings->tls != SETTINGS_OPENSSL;
 }
@@ -72,25 +65,24 @@ static void trial_trace(void *context, const struct mst_trace *trace) {
     opened |= trace->kind == MST_TRACE_OPENED;
 }
 
-/* As the port's, until the handshake is complete. */
+/* The port's send(), until the handshake is complete. */
 static int trial_send(void *context, int link, const void *data, size_t len) {
     return opened ? MST_ERR_RESET : below_send(context, link, data, len);
 }
 
-/* Connects to a server by mini_stream, until its certificate was accepted. */
+/* Connects by mini_stream, until the handshake is complete or has failed. */
 static void trial_run(struct trial *trial, const struct route *route,
                       struct network *network, const struct settings *settings,
                       const struct mst_config *session) {
     struct mst_port port = network->port;
     struct mst_config config = *session;
-    const struct mst_link *link = &client.link;
     struct mst_event event;
     char url[ROUTE_NAME_LEN + 8];
     int rc, detail = 0;
 
     snprintf(url, sizeof url, "https://%s", route->name);
     config.auth_url = url;
-    config.client_id = config.client_secret = "none"; /* not sent, either */
+    config.client_id = config.client_secret = "none"; /* never sent */
     config.anchors = settings->anchors.anchors;
     config.anchors_len = settings->anchors.len;
     config.trace = trial_trace;
@@ -108,7 +100,7 @@ static void trial_run(struct trial *trial, const struct route *route,
             break;
         }
         if (rc == 0) {
-            mst_posix_wait(&network->posix, &link, 1, WAIT_MS);
+            network_wait(network, &client.link);
         }
     }
     trial->error = opened ? 0 : trial->error;
@@ -120,7 +112,7 @@ static void trial_run(struct trial *trial, const struct route *route,
     mst_client_wipe(&client);
 }
 
-/* The same with the other library. Whatever it takes may be missing. */
+/* trial_run() with the other library, which may lack trust anchors. */
 static void trial_other(struct trial *trial, const struct route *route,
                         const struct settings *settings,
                         const struct mst_config *session) {
@@ -150,7 +142,7 @@ static void trial_other(struct trial *trial, const struct route *route,
     detail_of_openssl(!is_old_only(settings));
 }
 
-/* What the stream trusts: the file that was read for BearSSL, or OpenSSL's. */
+/* The file of trust anchors, or NULL for the system's. */
 static const char *anchors_path(const struct settings *settings) {
     const char *path = settings->anchors.path != NULL
                            ? settings->anchors.path
@@ -160,29 +152,19 @@ static const char *anchors_path(const struct settings *settings) {
     return path != NULL && *path != '\0' ? path : NULL;
 }
 
-/* The error of a handshake that has failed. */
-static void handshake_explain(struct handshake *handshake, int result) {
-    unsigned long code = ERR_peek_last_error();
-
-    if (result == SSL_ERROR_SSL && ERR_GET_LIB(code) == ERR_LIB_SSL &&
-        ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
-        handshake->error = MST_ERR_EOF;
-    } else if (result == SSL_ERROR_SSL) {
-        handshake->error = mst_openssl_reason_error(ERR_GET_REASON(code));
-        handshake->text = ERR_reason_error_string(code);
-    } else {
-        handshake->error = MST_ERR_RESET;
-    }
-}
-
 static void handshake_run(struct handshake *handshake, uint64_t end_ms) {
-    int rc = SSL_connect(handshake->ssl);
+    int rc;
 
-    while (rc != 1) {
+    while ((rc = SSL_connect(handshake->ssl)) != 1) {
         int result = SSL_get_error(handshake->ssl, rc);
 
         if (result != SSL_ERROR_WANT_READ && result != SSL_ERROR_WANT_WRITE) {
-            handshake_explain(handshake, result);
+            unsigned long code = ERR_peek_last_error();
+
+            handshake->error =
+                result == SSL_ERROR_SSL
+                    ? mst_openssl_reason_error(ERR_GET_REASON(code))
+                    : MST_ERR_RESET;
             return;
         }
         if (!route_wait(handshake->fd,
@@ -191,11 +173,10 @@ static void handshake_run(struct handshake *handshake, uint64_t end_ms) {
             handshake->error = MST_ERR_TIMEOUT;
             return;
         }
-        rc = SSL_connect(handshake->ssl);
     }
 }
 
-/* Connects, and does the handshake with versions up to this one. */
+/* Connects, and makes a handshake with TLS versions up to this one. */
 static void handshake_begin(struct handshake *handshake,
                             const struct route *route,
                             const struct settings *settings, int newest) {
@@ -235,16 +216,16 @@ static void handshake_end(struct handshake *handshake) {
     }
 }
 
-/* What the certificates look like to OpenSSL. */
+/* What OpenSSL found. */
 struct verdict {
     int error; /* mst_error, or 0 */
     char text[CERTIFICATE_TEXT_LEN];
     const char *advice;        /* or NULL */
     const char *version;       /* of TLS, or NULL if there was no handshake */
-    bool ends_soon, unordered; /* the certificates */
+    bool ends_soon, unordered; /* about the certificates */
 };
 
-/* Describes a server's certificates, and their fault that is this error. */
+/* Describes a server's certificates, and their fault for this error. */
 static void look_tell(const struct handshake *look, const struct route *route,
                       const struct settings *settings, int error,
                       struct report *report, struct verdict *verdict) {
@@ -266,7 +247,6 @@ static void look_tell(const struct handshake *look, const struct route *route,
                             report, verdict->text, &verdict->advice);
 }
 
-/* Says why the stream would not get a connection. */
 static void tell_failure(const struct trial *used,
                          const struct verdict *verdict, bool other_works,
                          struct report *report) {
@@ -274,22 +254,22 @@ static void tell_failure(const struct trial *used,
 
     if (used->error == MST_ERR_TIMEOUT) {
         text = "no answer";
-        advice = "it accepts connections and says nothing: check the port; "
-                 "a firewall or a load balancer may accept for a server "
-                 "that is not there";
+        advice = "the server accepts connections but says nothing: check the "
+                 "port; a firewall or a load balancer may have accepted for a "
+                 "server that is down";
     } else if (verdict->error == used->error) {
         text = verdict->text;
         advice = verdict->advice;
     } else if (other_works && used->error == MST_ERR_TLS_VERSION) {
         text = "the server speaks TLS 1.3 only";
-        advice = "give --tls openssl: BearSSL has TLS 1.2 only";
+        advice = "use --tls openssl: BearSSL has TLS 1.2 only";
     } else if (other_works && verdict->unordered) {
         text = "the certificates are not sent in the order of the chain";
-        advice = "ask the service to send each certificate before that of its "
-                 "issuer, and no others; --tls openssl takes any order";
+        advice = "ask the service to send each certificate before its "
+                 "issuer's, and no others; --tls openssl accepts any order";
     } else if (other_works) {
-        advice = "give --tls openssl, which works with this server";
-    } else if (verdict->error != 0) { /* something else, which may be why */
+        advice = "use --tls openssl, which works with this server";
+    } else if (verdict->error != 0) { /* perhaps the cause */
         report_note(report, "OpenSSL: %s", verdict->text);
         advice = doctor_advice(verdict->error);
     }
@@ -307,7 +287,7 @@ bool tls_check(const struct route *route, struct network *network,
 
     report_begin(report, "tls", "TLS of %s", route->name);
     trial_run(&used, route, network, settings, config);
-    if (used.error == MST_ERR_TIMEOUT) { /* and the others would wait again */
+    if (used.error == MST_ERR_TIMEOUT) { /* the others would, too */
         tell_failure(&used, &verdict, false, report);
         return false;
     }

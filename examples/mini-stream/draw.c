@@ -1,9 +1,9 @@
 /*
- * Drawing with ncurses: colours, cut text, bars, numbers in columns.
+ * Drawing with ncurses: see view.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "draw.h"
+#include "view.h"
 
 #include <langinfo.h>
 #include <ncurses.h>
@@ -14,7 +14,7 @@
 
 #include "text.h"
 
-/* Columns that any text may have. */
+/* Columns of a text, at most. */
 #define DRAW_WIDTH_MAX 512
 
 static const struct {
@@ -54,7 +54,7 @@ static void draw_style(enum draw_style style) {
     attr_set(styles[style].attributes, (short)(paint ? style + 1 : 0), NULL);
 }
 
-/* Decodes text into at most so many columns. Returns the columns. */
+/* Decodes text into at most width columns. Returns the columns used. */
 static int draw_decode(const char *text, int width, wchar_t *out) {
     mbstate_t state;
     size_t left = strlen(text);
@@ -178,13 +178,17 @@ void draw_bar(int y, int x, int width, enum draw_style style, double share) {
             mvaddwstr(y, x + i, L"\u2588");
         }
         if (full < width && eighths % 8 > 0) {
-            /* U+2589 to U+258F are blocks of 7 eighths to 1. */
+            /* U+2589 to U+258F are blocks of 7/8 to 1/8 */
             wchar_t part[2] = {(wchar_t)(0x2590 - eighths % 8), L'\0'};
 
             mvaddwstr(y, x + full, part);
         }
     }
     draw_style(DRAW_NORMAL);
+}
+
+void draw_widen(int *column, int width) {
+    *column = width > *column ? width : *column;
 }
 
 int draw_decimal_width(struct mst_decimal value, int places) {

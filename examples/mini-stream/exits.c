@@ -1,5 +1,5 @@
 /*
- * Exit codes of mini-stream, by kind of error.
+ * Exit codes: see exits.h.
  *
  * SPDX-License-Identifier: 0BSD
  */

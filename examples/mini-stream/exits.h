@@ -9,16 +9,15 @@
 enum exit_code {
     EXITS_OK = 0,
     EXITS_UNMET = 1,   /* --expect-all was not met, or a replay differs */
-    EXITS_USAGE = 2,   /* arguments */
+    EXITS_USAGE = 2,   /* wrong arguments */
     EXITS_CONFIG = 3,  /* profile, endpoints, secret, trust anchors, URLs */
     EXITS_ACCESS = 4,  /* token refused, 401, 403, 429 */
-    EXITS_NETWORK = 5, /* resolution, connection, TLS, time-out */
-    EXITS_SERVICE = 6, /* HTTP, WebSocket, messages, what is refused */
+    EXITS_NETWORK = 5, /* resolution, connection, TLS, timeout */
+    EXITS_SERVICE = 6, /* HTTP, WebSocket, messages, refused requests */
     EXITS_LOCAL = 7,   /* clock, entropy, memory, files */
-    EXITS_CUT = 130    /* cut short by a signal */
+    EXITS_CUT = 130    /* ended at once by a signal */
 };
 
-/* For --help. */
 #define EXITS_HELP                                                          \
     "Exit status:\n"                                                        \
     "  0  success; also a stream ended by Ctrl-C\n"                         \
@@ -35,7 +34,6 @@ enum exit_code {
     "A stream that is down at the end of --seconds exits with its error's " \
     "status.\n"
 
-/* The exit code for an mst_error. */
 int exits_code(int error);
 
 #endif

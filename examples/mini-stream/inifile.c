@@ -1,10 +1,8 @@
 /*
- * Reads an INI file, with errors that name file and line.
+ * INI files: see inifile.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* asprintf() */
-
 #include "inifile.h"
 
 #include <errno.h>
@@ -14,21 +12,22 @@
 #include <string.h>
 
 #include "line.h"
+#include "text.h"
 
-/* A file being read. inih tells its handler no line number: the reader counts
- * them. */
+/* A file being read. inih does not pass line numbers to its handler, so
+ * inifile_line() counts them. */
 struct inifile {
     FILE *file;
     const char *path;
     inifile_value *take;
     void *context;
     int line, bad_line;
-    bool midway; /* inside of a line that is longer than inih's buffer */
+    bool midway; /* within a line that exceeds inih's buffer */
     char *error;
     size_t error_len;
 };
 
-/* Keeps the first error, and where it was. */
+/* Keeps the first error and its line. */
 static void inifile_error(struct inifile *ini, const char *what) {
     if (ini->bad_line == 0) {
         ini->bad_line = ini->line;
@@ -52,7 +51,7 @@ static char *inifile_line(char *text, int len, void *context) {
     return text;
 }
 
-/* inih's handler: 1 for a good line, 0 for a bad one. */
+/* inih's handler. Returns 1 for a good line, 0 for a bad one. */
 static int inifile_take(void *context, const char *section, const char *name,
                         const char *value) {
     struct inifile *ini = context;
@@ -60,9 +59,7 @@ static int inifile_take(void *context, const char *section, const char *name,
 
     if (value[0] == '\0') {
         snprintf(what, sizeof what, "no value for %s", name);
-    }
-    if (what[0] == '\0' &&
-        ini->take(ini->context, section, name, value, what)) {
+    } else if (ini->take(ini->context, section, name, value, what)) {
         return 1;
     }
     inifile_error(ini, what);
@@ -92,8 +89,8 @@ bool inifile_read(const char *path, const char *kind, inifile_value *take,
                  failed ? strerror(failed) : "out of memory");
         return false;
     }
-    /* inih says only where the first bad line is; why is known here unless
-     * it was the syntax. */
+    /* inih reports only the first bad line. If the handler did not refuse it,
+     * its syntax is wrong. */
     if (bad_line > 0 && (ini.bad_line == 0 || bad_line < ini.bad_line)) {
         ini.bad_line = 0;
         ini.line = bad_line;
@@ -104,12 +101,8 @@ bool inifile_read(const char *path, const char *kind, inifile_value *take,
 
 char *inifile_path(const char *path, const char *value) {
     const char *slash = strrchr(path, '/');
-    char *joined;
 
-    if (asprintf(&joined, "%.*s%s",
-                 value[0] != '/' && slash ? (int)(slash + 1 - path) : 0, path,
-                 value) < 0) {
-        abort();
-    }
-    return joined;
+    return text_new("%.*s%s",
+                    value[0] != '/' && slash ? (int)(slash + 1 - path) : 0,
+                    path, value);
 }

@@ -9,20 +9,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of what is wrong with a value, with a NUL. */
+/* Bytes of an error about a value, with its NUL. */
 #define INIFILE_WHAT_LEN 256
 
-/* Takes a value. Returns false with what is wrong. */
+/* Handles a value. Returns false with an error in what. */
 typedef bool inifile_value(void *context, const char *section, const char *name,
                            const char *value, char what[INIFILE_WHAT_LEN]);
 
-/* Reads a file, `kind` being what it is called in errors of reading it. Returns
- * false with a line in error, of the first thing that is wrong. */
+/* Reads a file. kind names it in errors, such as "profile". Returns false with
+ * the first error in error. */
 bool inifile_read(const char *path, const char *kind, inifile_value *take,
                   void *context, char *error, size_t error_len);
 
-/* The path that a relative one in the file at `path` means: it counts from the
- * file's folder. Allocated. */
+/* Returns the path for a value in the file at path, allocated: a relative value
+ * is relative to the file's folder. */
 char *inifile_path(const char *path, const char *value);
 
 #endif

@@ -1,20 +1,20 @@
 /*
- * The depth of a book.
+ * The depth of a book: see view.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "ladder.h"
+#include "view.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Rows of a side at most: what a tall terminal shows. */
+/* Rows of a side, at most: enough for a tall terminal. */
 #define ROWS_MAX 200
 
-/* Lower ladders have no line of headings. */
+/* Ladders with fewer rows have no headings. */
 #define HEADING_HEIGHT 9
 
-/* The narrowest bar that says something. */
+/* Columns of the narrowest bar. */
 #define BAR_WIDTH 4
 
 static const char heading_price[] = "price", heading_amount[] = "amount",
@@ -29,24 +29,19 @@ struct ladder_side {
     int count;
 };
 
-/* The book as it is shown. */
 struct ladder {
     const struct board_market *market;
     const struct ladder_style *style;
     struct draw_area area;
-    int heading; /* rows */
-    int rows;    /* a side */
+    int heading; /* rows of headings */
+    int rows;    /* rows of a side */
     int price_places;
     double amount_max;
     struct ladder_side sides[2];
 };
 
-static int greater(int a, int b) {
-    return a > b ? a : b;
-}
-
-/* The price as a multiple of 10^exponent: a bid's never better than it is, an
- * ask's neither. */
+/* Rounds a price to a multiple of 10^exponent, away from the spread: bids down,
+ * asks up. */
 static struct mst_decimal group_price(struct mst_decimal price, int exponent,
                                       enum mst_side side) {
     int64_t rest = 0;
@@ -66,7 +61,7 @@ static struct mst_decimal group_price(struct mst_decimal price, int exponent,
     return price;
 }
 
-/* Takes the rows of a side from the book. */
+/* Collects the rows of a side from the book. */
 static void ladder_collect(struct ladder *ladder, enum mst_side side) {
     const struct board_market *market = ladder->market;
     struct ladder_side *to = &ladder->sides[side];
@@ -77,7 +72,7 @@ static void ladder_collect(struct ladder *ladder, enum mst_side side) {
          ++rank) {
         struct mst_decimal amount = mst_level_amount(level);
         struct mst_decimal price = mst_level_price(level);
-        struct ladder_row *row = &to->rows[greater(to->count - 1, 0)];
+        struct ladder_row *row = &to->rows[to->count > 0 ? to->count - 1 : 0];
 
         if (ladder->style->group > 0) {
             price = group_price(
@@ -95,26 +90,23 @@ static void ladder_collect(struct ladder *ladder, enum mst_side side) {
     }
 }
 
-/* Widens the columns to what this book needs. */
 static void ladder_measure(struct ladder *ladder) {
     struct ladder_columns *columns = ladder->style->columns;
     int places = ladder->market->amount_places;
 
-    columns->price = greater(columns->price, (int)strlen(heading_price));
-    columns->amount = greater(columns->amount, (int)strlen(heading_amount));
-    columns->total = greater(columns->total, (int)strlen(heading_total));
+    draw_widen(&columns->price, (int)strlen(heading_price));
+    draw_widen(&columns->amount, (int)strlen(heading_amount));
+    draw_widen(&columns->total, (int)strlen(heading_total));
     for (int side = MST_BID; side <= MST_ASK; ++side) {
         for (int i = 0; i < ladder->sides[side].count; ++i) {
             const struct ladder_row *row = &ladder->sides[side].rows[i];
             double amount = mst_decimal_to_double(row->amount);
 
-            columns->price =
-                greater(columns->price,
-                        draw_decimal_width(row->price, ladder->price_places));
-            columns->amount = greater(columns->amount,
-                                      draw_decimal_width(row->amount, places));
-            columns->total =
-                greater(columns->total, draw_decimal_width(row->total, places));
+            draw_widen(&columns->price,
+                       draw_decimal_width(row->price, ladder->price_places));
+            draw_widen(&columns->amount,
+                       draw_decimal_width(row->amount, places));
+            draw_widen(&columns->total, draw_decimal_width(row->total, places));
             if (amount > ladder->amount_max) {
                 ladder->amount_max = amount;
             }
@@ -122,10 +114,10 @@ static void ladder_measure(struct ladder *ladder) {
     }
 }
 
-/* Where the columns stand: what does not fit gives way, the bar first, then
- * the total. */
+/* The positions of the columns. If the area is too narrow, the bar is left out
+ * first, then the total. */
 struct places {
-    int price, amount, total, bar; /* where they end, the bar: begins; or 0 */
+    int price, amount, total, bar; /* ends of columns, start of bar; 0: none */
 };
 
 static struct places ladder_places(const struct ladder *ladder) {
@@ -193,7 +185,7 @@ static void ladder_row(const struct ladder *ladder, int y,
     }
 }
 
-/* The line between asks and bids: the spread, and what is to be doubted. */
+/* The line between asks and bids: the spread and the doubts, or a notice. */
 static void ladder_middle(const struct ladder *ladder, int y) {
     const struct draw_area *area = &ladder->area;
     const struct mst_book *book = ladder->market->book;
@@ -238,7 +230,7 @@ int ladder_height(int height) {
 
 void ladder_draw(const struct board_market *market, struct draw_area area,
                  const struct ladder_style *style) {
-    static struct ladder ladder; /* much for a stack */
+    static struct ladder ladder; /* too large for a stack */
     struct places places;
     int middle;
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8 */
+static const char mark[] = "\xEF\xBB\xBF"; /* the byte order mark of UTF-8 */
 #define MARK_LEN (sizeof mark - 1)
 
 static bool verbose;
@@ -62,7 +62,7 @@ FILE *line_open(const char *path) {
     if (i == MARK_LEN) {
         line_report(path, NULL, LINE_MARK);
     } else if (file) {
-        ungetc(c, file); /* no text begins with a part of a mark */
+        ungetc(c, file); /* no text begins with part of a mark */
     }
     return file;
 }

@@ -1,6 +1,6 @@
 /*
- * Text that people set: one line, as an option, in the environment or in a file,
- * whatever editor or shell has put around it. The same rules for all.
+ * Text that people set in options, the environment or files: one line, whatever
+ * an editor or a shell has added around it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,24 +10,25 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What was removed from around a line. */
+/* What line_strip() removed. */
 enum { LINE_MARK = 1, LINE_ENDS = 2 };
 
 /* Removes a byte order mark at the beginning, and line ends (LF, CR, CR LF) at
- * both ends. text has a NUL, as has the result. Returns what was removed. */
+ * both ends. Returns what was removed. */
 unsigned line_strip(char *text);
 
-/* True if text is one line: without control characters. */
+/* True if text has no control characters. */
 bool line_is_one(const char *text);
 
-/* What is removed from now on is reported on standard error. */
+/* Turns line_report() on. */
 void line_be_verbose(void);
 
-/* Reports what was removed from a setting, if anything. where may be NULL. */
+/* Reports on standard error what was removed from a setting, if anything. where
+ * may be NULL. */
 void line_report(const char *name, const char *where, unsigned removed);
 
-/* Opens a file and passes over a byte order mark, which is reported. Returns
- * NULL with errno if that fails. */
+/* Opens a file and skips a byte order mark. Returns NULL with errno if that
+ * fails. */
 FILE *line_open(const char *path);
 
 #endif

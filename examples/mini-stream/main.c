@@ -1,6 +1,5 @@
 /*
- * mini-stream: the command-line tool of mini_stream. Each subcommand has a
- * file of its own.
+ * mini-stream: the command-line tool of mini_stream.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -53,8 +52,8 @@ static void print_help(FILE *file) {
           file);
 }
 
-/* How many arguments the words of a command's name take up, or 0 where they
- * are others. */
+/* Returns how many arguments match the words of a command's name, or 0 if they
+ * do not match. */
 static int match_command(const char *name, int argc, char **argv) {
     for (int i = 1; i < argc; ++i) {
         size_t len = strcspn(name, " ");
@@ -70,8 +69,8 @@ static int match_command(const char *name, int argc, char **argv) {
     return 0;
 }
 
-/* Runs the command that the arguments begin with, under its whole name, or
- * returns -1. */
+/* Runs the command that the arguments begin with. Returns -1 if there is
+ * none. */
 static int run_command(int argc, char **argv) {
     static char name[40];
 
@@ -87,8 +86,8 @@ static int run_command(int argc, char **argv) {
     return -1;
 }
 
-/* `help COMMAND' is `COMMAND --help'; a word that several commands begin with
- * is told in the list of all. */
+/* Runs `help COMMAND' as `COMMAND --help'. Returns -1 if no single command
+ * matches. */
 static int help_command(int argc, char **argv) {
     char *of[5] = {argv[0]};
     char option[] = "--help";
@@ -108,7 +107,7 @@ static bool is_one_of(const char *word, const char *const *words) {
     return *words != NULL;
 }
 
-/* Whether help is asked for that is no command's own. */
+/* True if the arguments ask for the general help. */
 static bool asks_for_help(int argc, char **argv) {
     static const char *const first[] = {"help",   "version", "-h",
                                         "--help", "-?",      NULL};
@@ -123,8 +122,8 @@ static bool asks_for_help(int argc, char **argv) {
                                         is_one_of(argv[2], of_several)))));
 }
 
-/* Says that no command has this name, and which one was likely meant: of two
- * words, of the first alone, of the first without the second. */
+/* Reports an unknown command and suggests a similar one: tries both words, the
+ * first one alone, and the first one with "put". */
 static void say_unknown(int count, char **words) {
     const char *known[COMMANDS + 3] = {"help", "version"};
     const char *ends[] = {count > 1 ? words[1] : "", "", "put"};
@@ -150,7 +149,7 @@ int main(int argc, char **argv) {
     int result = -1;
 
     start("mini-stream");
-    /* Numbers keep their point: only characters follow the locale. */
+    /* Only characters follow the locale: numbers keep their decimal point. */
     setlocale(LC_CTYPE, "");
     argp_err_exit_status = EXITS_USAGE;
     if (argc > 1 && strcmp(argv[1], "help") == 0) {

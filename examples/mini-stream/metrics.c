@@ -1,5 +1,5 @@
 /*
- * Figures of a run for Prometheus, in its text format.
+ * Figures of a run for Prometheus: see metrics.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,7 +17,7 @@
 #include "exits.h"
 #include "text.h"
 
-/* Connections at a time, and how long one may be idle. */
+/* Simultaneous connections, and seconds that one may be idle. */
 #define CONNECTIONS_MAX 4
 #define IDLE_S 5
 
@@ -30,12 +30,17 @@ struct metrics {
     void (*more)(void *context, FILE *file); /* or NULL */
     void *more_context;
     pthread_mutex_t lock;
-    char *text; /* what is served, and its length */
-    size_t len;
+    char *text; /* the text that is served */
 };
 
-/* One figure of several. A market is somebody's text: quotes, backslashes and
- * line feeds would end it (the text format's rules for labels). */
+static void metrics_head(FILE *file, const char *name, const char *type,
+                         const char *help) {
+    fprintf(file, "# HELP mini_stream_%s %s\n# TYPE mini_stream_%s %s\n", name,
+            help, name, type);
+}
+
+/* Writes one figure with a label. Escapes quotes and backslashes, because
+ * anybody may choose a market's name. */
 static void metrics_of(FILE *file, const char *name, const char *label,
                        const char *of, double value) {
     fprintf(file, "mini_stream_%s{%s=\"", name, label);
@@ -50,10 +55,8 @@ static void metrics_of(FILE *file, const char *name, const char *label,
 
 void metrics_figure(FILE *file, const char *name, const char *type,
                     const char *help, double value) {
-    fprintf(file,
-            "# HELP mini_stream_%s %s\n# TYPE mini_stream_%s %s\n"
-            "mini_stream_%s %.17g\n",
-            name, help, name, type, name, value);
+    metrics_head(file, name, type, help);
+    fprintf(file, "mini_stream_%s %.17g\n", name, value);
 }
 
 static void metrics_counts(FILE *file, const struct board *board,
@@ -61,7 +64,7 @@ static void metrics_counts(FILE *file, const struct board *board,
     const struct {
         const char *name, *help;
         double value;
-    } counters[] = {
+    } figures[] = {
         {"messages_total", "Messages received.", (double)stats->messages},
         {"received_bytes_total", "Plaintext received.",
          (double)stats->bytes_in},
@@ -83,23 +86,20 @@ static void metrics_counts(FILE *file, const struct board *board,
          stats->drifts},
         {"repeats_total", "Executions marked as repeats.",
          (double)board->repeats},
+        {"open_connections", "Streams that are open.", board->open},
+        {"refused_subscriptions", "Subscriptions currently refused.",
+         (double)board_refused(board)},
+        {"lag_seconds", "Lag of the stream at its last message.",
+         (double)stats->lag_ns / 1e9},
+        {"lag_max_seconds", "Largest lag on the open connections.",
+         (double)stats->lag_max_ns / 1e9},
     };
 
-    for (size_t i = 0; i < sizeof counters / sizeof *counters; ++i) {
-        metrics_figure(file, counters[i].name, "counter", counters[i].help,
-                       counters[i].value);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; ++i) {
+        metrics_figure(file, figures[i].name,
+                       strstr(figures[i].name, "_total") ? "counter" : "gauge",
+                       figures[i].help, figures[i].value);
     }
-    metrics_figure(file, "open_connections", "gauge", "Streams that are open.",
-                   board->open);
-    metrics_figure(file, "refused_subscriptions", "gauge",
-                   "Subscriptions currently refused.",
-                   (double)board_refused(board));
-    metrics_figure(file, "lag_seconds", "gauge",
-                   "Lag of the stream at its last message.",
-                   (double)stats->lag_ns / 1e9);
-    metrics_figure(file, "lag_max_seconds", "gauge",
-                   "Largest lag on the open connections.",
-                   (double)stats->lag_max_ns / 1e9);
 }
 
 static void metrics_errors(FILE *file, const struct mst_stats *stats) {
@@ -107,19 +107,16 @@ static void metrics_errors(FILE *file, const struct mst_stats *stats) {
         "caller", "network",   "tls",     "http",
         "access", "websocket", "message", "session"};
 
-    fputs("# HELP mini_stream_errors_total Errors of connections and messages, "
-          "by layer.\n"
-          "# TYPE mini_stream_errors_total counter\n",
-          file);
+    metrics_head(file, "errors_total", "counter",
+                 "Errors of connections and messages, by layer.");
     for (size_t i = 1; i < MST_BANDS; ++i) {
         metrics_of(file, "errors_total", "layer", layers[i], stats->errors[i]);
     }
 }
 
 static void metrics_books(FILE *file, const struct board *board) {
-    fputs("# HELP mini_stream_book_live Whether a market's book is live.\n"
-          "# TYPE mini_stream_book_live gauge\n",
-          file);
+    metrics_head(file, "book_live", "gauge",
+                 "Whether a market's book is live.");
     for (size_t i = 0; i < board->market_count; ++i) {
         const struct board_market *market = &board->markets[i];
 
@@ -149,7 +146,7 @@ void metrics_update(struct metrics *metrics, const struct run *run,
     metrics->updated_ns = now_ns;
     file = open_memstream(&text, &len);
     if (!file) {
-        return; /* out of memory: the old figures stay */
+        return; /* out of memory: keep the old figures */
     }
     run_sum(run, &stats);
     metrics_counts(file, &run->board, &stats);
@@ -167,12 +164,11 @@ void metrics_update(struct metrics *metrics, const struct run *run,
     pthread_mutex_lock(&metrics->lock);
     old = metrics->text;
     metrics->text = text;
-    metrics->len = len;
     pthread_mutex_unlock(&metrics->lock);
     free(old);
 }
 
-/* Whether a request means this server: a page of another name in a browser
+/* True if the request is for this server's name. A web page under another name
  * must not read it (DNS rebinding). */
 static bool metrics_is_host(const struct metrics *metrics, const char *host) {
     static const char *const names[] = {"127.0.0.1", "localhost"};
@@ -188,10 +184,9 @@ static bool metrics_is_host(const struct metrics *metrics, const char *host) {
 }
 
 static enum MHD_Result metrics_reply(struct MHD_Connection *connection,
-                                     unsigned status, const void *text,
-                                     size_t len) {
+                                     unsigned status, const char *text) {
     struct MHD_Response *response = MHD_create_response_from_buffer(
-        len, (void *)text, MHD_RESPMEM_MUST_COPY);
+        strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
     enum MHD_Result result;
 
     if (!response) {
@@ -208,8 +203,6 @@ static enum MHD_Result
 metrics_request(void *context, struct MHD_Connection *connection,
                 const char *url, const char *method, const char *version,
                 const char *upload_data, size_t *upload_len, void **state) {
-    static const char forbidden[] = "not for this host\n";
-    static const char unknown[] = "only GET /metrics\n";
     struct metrics *metrics = context;
     enum MHD_Result result;
 
@@ -219,16 +212,16 @@ metrics_request(void *context, struct MHD_Connection *connection,
     (void)state;
     if (!metrics_is_host(metrics, MHD_lookup_connection_value(
                                       connection, MHD_HEADER_KIND, "Host"))) {
-        return metrics_reply(connection, MHD_HTTP_FORBIDDEN, forbidden,
-                             sizeof forbidden - 1);
+        return metrics_reply(connection, MHD_HTTP_FORBIDDEN,
+                             "not for this host\n");
     }
     if (strcmp(method, "GET") != 0 || strcmp(url, "/metrics") != 0) {
-        return metrics_reply(connection, MHD_HTTP_NOT_FOUND, unknown,
-                             sizeof unknown - 1);
+        return metrics_reply(connection, MHD_HTTP_NOT_FOUND,
+                             "only GET /metrics\n");
     }
     pthread_mutex_lock(&metrics->lock);
     result = metrics_reply(connection, MHD_HTTP_OK,
-                           metrics->text ? metrics->text : "", metrics->len);
+                           metrics->text ? metrics->text : "");
     pthread_mutex_unlock(&metrics->lock);
     return result;
 }

@@ -1,11 +1,8 @@
 /*
- * The network of the tool: connections on the POSIX port, through a proxy where
- * settings or environment name one, with OpenSSL where settings say so.
+ * The network of the tool: see network.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* asprintf(), explicit_bzero() */
-
 #include "network.h"
 
 #include <openssl/err.h>
@@ -13,24 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "detail.h"
 #include "line.h"
 #include "mst_cares.h"
 #include "text.h"
 
 static char via[MST_HOST_MAX + 40];
-static bool direct; /* the last connection */
+static bool direct; /* the last connection used no proxy */
 
-/* Names in either case, the lower one first, as curl has it. */
+/* Returns an environment variable: the lower-case name first, as in curl. */
 static const char *environment(const char *lower, const char *upper) {
     const char *value = getenv(lower);
 
     return value && value[0] != '\0' ? value : getenv(upper);
 }
 
-/* Whether a word of NO_PROXY is this host, or a domain that it is in, with this
- * port if it names one. An address of IPv6 is written as it is, or in brackets;
- * no port is read after it. */
+/* True if a word of NO_PROXY is this host or a domain that contains it, and has
+ * this port or none. An IPv6 address may be in brackets, and has no port. */
 static bool word_fits(const char *word, size_t len,
                       const struct mst_endpoint *endpoint) {
     const char *host = endpoint->host, *tail;
@@ -65,7 +60,7 @@ static bool word_fits(const char *word, size_t len,
     return text_is_name(tail, word, len) && (tail == host || tail[-1] == '.');
 }
 
-/* Whether a host is this machine, by name or by address. */
+/* True if a host is this machine, by name or address. */
 static bool is_here(const char *host) {
     return text_is_name(host, "localhost", sizeof "localhost") ||
            strcmp(host, "::1") == 0 ||
@@ -73,7 +68,8 @@ static bool is_here(const char *host) {
             host[strspn(host, "0123456789.")] == '\0');
 }
 
-/* A proxy of the environment is for what is not on this machine. */
+/* True if a connection must not use the environment's proxy: to this machine or
+ * a host in NO_PROXY. */
 static bool is_direct(void *context, const struct mst_endpoint *endpoint) {
     static const char separators[] = ", \r\n";
     const char *at = environment("no_proxy", "NO_PROXY");
@@ -88,20 +84,16 @@ static bool is_direct(void *context, const struct mst_endpoint *endpoint) {
     return direct;
 }
 
-/* As mst_proxy_init(), of what people write: with a scheme in either case, or
- * without one. */
+/* mst_proxy_init() for a URL whose scheme may be in upper case or missing. */
 static int proxy_begin(struct network *network, const char *url, size_t links) {
     static const char scheme[] = "http://";
     const size_t len = sizeof scheme - 1;
     const bool http = text_is_name(url, scheme, len);
-    char *text;
+    char *text = text_new("%s%s", http || !strstr(url, "://") ? scheme : "",
+                          http ? url + len : url);
     int rc;
 
-    if (asprintf(&text, "%s%s", http || !strstr(url, "://") ? scheme : "",
-                 http ? url + len : url) < 0) {
-        abort();
-    }
-    (void)line_strip(text); /* HTTPS_PROXY, as it is set for others */
+    (void)line_strip(text); /* HTTPS_PROXY may end with a line end */
     rc = mst_proxy_init(&network->proxy, text, &network->direct,
                         network->proxied, links, &network->below);
     explicit_bzero(text, strlen(text));
@@ -109,7 +101,8 @@ static int proxy_begin(struct network *network, const char *url, size_t links) {
     return rc;
 }
 
-/* Puts a proxy between, if there is one to be asked. */
+/* Finds the proxy in settings or environment, and prepares it if there is
+ * one. */
 static bool proxy_find(struct network *network, const struct settings *settings,
                        size_t links, char error[SETTINGS_ERROR_LEN]) {
     const char *set = settings->options.value[SETTING_PROXY];
@@ -120,7 +113,7 @@ static bool proxy_find(struct network *network, const struct settings *settings,
     if (!url || url[0] == '\0') {
         return true;
     }
-    if (proxy_begin(network, url, links) != 0) { /* which may have a secret */
+    if (proxy_begin(network, url, links) != 0) { /* may contain a password */
         snprintf(error, SETTINGS_ERROR_LEN,
                  "%s: not a URL like http://[user:password@]host:port",
                  set ? "the setting proxy" : "HTTPS_PROXY");
@@ -144,7 +137,7 @@ static bool openssl_begin(struct network *network, const char *ca, size_t links,
                           ? strerror(ERR_GET_REASON(detail))
                           : ERR_reason_error_string(detail);
 
-    if (rc == MST_ERR_ANCHORS) { /* never of the system's store */
+    if (rc == MST_ERR_ANCHORS) { /* of a file, never of the system */
         snprintf(error, SETTINGS_ERROR_LEN, "trust anchors %s: %s",
                  anchors->path, why ? why : mst_strerror(rc));
     } else if (rc != 0) {
@@ -153,8 +146,8 @@ static bool openssl_begin(struct network *network, const char *ca, size_t links,
     return rc == 0;
 }
 
-/* Certificates that do not serve are no reason to end, but one to be told:
- * later all that is to be seen is an issuer who is not trusted. */
+/* Reports how many trust anchors there are. Unusable certificates are no error,
+ * but explain a later failure because of an unknown issuer. */
 static void tell_trust(struct network *network,
                        const struct settings *settings) {
     const struct mst_openssl_anchors *openssl = &network->openssl.anchors;
@@ -194,7 +187,7 @@ bool network_begin(struct network *network, const struct settings *settings,
     detail_of_openssl(settings->tls == SETTINGS_OPENSSL);
     mst_cares_init(&network->posix);
     if (settings->tls == SETTINGS_FAST) {
-        /* Where there is no memory for these, BearSSL's own serve. */
+        /* without memory for these, BearSSL's own are used */
         (void)mst_primitives_init(&network->primitives, links,
                                   &network->direct);
     }
@@ -209,6 +202,10 @@ bool network_begin(struct network *network, const struct settings *settings,
     }
     tell_trust(network, settings);
     return true;
+}
+
+void network_wait(struct network *network, const struct mst_link *link) {
+    mst_posix_wait(&network->posix, &link, 1, NETWORK_WAIT_MS);
 }
 
 void network_end(struct network *network) {

@@ -1,6 +1,6 @@
 /*
- * The network of the tool: connections on the POSIX port, through a proxy where
- * settings or environment name one, with OpenSSL where settings say so.
+ * The network of the tool: the POSIX port, with a proxy and OpenSSL if settings
+ * or environment ask for them.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -13,35 +13,42 @@
 #include "mst_proxy.h"
 #include "settings.h"
 
-/* Zeroed at first but for quiet. */
+/* Zeroed at first, except for quiet. */
 struct network {
-    bool quiet; /* no warnings on standard error */
-    /* How many trust anchors there are, where, and what of them is of no use. */
+    bool quiet; /* print no warnings */
+    /* The number of trust anchors, their store, and the unusable
+     * certificates. */
     char trust[SETTINGS_ERROR_LEN];
-    struct mst_port port; /* for objects with link numbers from 0 on */
+    struct mst_port port; /* for links from 0 on */
     struct mst_posix posix;
     struct mst_posix_link *links;
     struct mst_primitives primitives;
-    struct mst_port direct; /* of posix */
+    struct mst_port direct; /* posix's port */
     struct mst_proxy proxy;
     struct mst_proxy_link *proxied;
-    struct mst_port below; /* of proxy, or as direct */
+    struct mst_port below; /* proxy's port, or direct */
     struct mst_openssl openssl;
     struct mst_openssl_link *secured;
 };
 
-/* Prepares the port for so many links. Returns false with a line in error.
- * There is one network in a program. */
+/* Prepares the port for this many links. Returns false with a line in error. A
+ * program has one network. */
 bool network_begin(struct network *network, const struct settings *settings,
                    size_t links, char error[SETTINGS_ERROR_LEN]);
+/* The longest sleep in ms: a signal may come just before it. */
+#define NETWORK_WAIT_MS 200
+
+/* Sleeps until the link may have something to do, NETWORK_WAIT_MS at most. */
+void network_wait(struct network *network, const struct mst_link *link);
+
 void network_end(struct network *network);
 
-/* The proxy that the endpoint is reached through, or NULL. */
+/* Returns the proxy for an endpoint, or NULL. */
 const struct mst_proxy *network_proxy(const struct network *network,
                                       const struct mst_endpoint *endpoint);
 
-/* " through the proxy HOST:PORT" for a failure that it may have a part in, else
- * empty. */
+/* Returns " through the proxy HOST:PORT" if it may be involved in a failure,
+ * else "". */
 const char *network_via(int error, enum mst_state stage);
 
 #endif

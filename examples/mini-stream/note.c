@@ -1,5 +1,5 @@
 /*
- * What happens to the connections, in lines for people.
+ * Lines for people about connections and messages: see note.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,8 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Lines about messages that may be written in a period, besides those for
- * subscriptions. */
+/* Lines about messages in a period, in addition to those for subscriptions. */
 #define NOTE_LINES 100
 #define NOTE_PERIOD_NS INT64_C(10000000000)
 
@@ -55,8 +54,7 @@ void note_renew(struct note *note) {
     note_init(note, note->most - NOTE_LINES);
 }
 
-/* A reason that is the same as that of the market's last refusal is not said
- * again. */
+/* Does not repeat the reason of the market's previous refusal. */
 static void note_entry(struct note *note, const struct mst_event *event,
                        char line[NOTE_LEN]) {
     const struct mst_entry *entry = &event->as.entry;
@@ -90,7 +88,7 @@ static void note_service_error(const struct mst_event *event,
              text_clean(text, message, sizeof message));
 }
 
-/* The line of an event, without its time; "" if it has none. */
+/* Writes the line of an event, without its time; "" if it has none. */
 static void note_line(struct note *note, const struct mst_event *event,
                       char line[NOTE_LEN]) {
     char text[TEXT_FAILURE_LEN];

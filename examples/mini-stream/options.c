@@ -1,6 +1,5 @@
 /*
- * What a run streams and how: the arguments that `stream`, `watch` and `record`
- * have in common.
+ * The options of a run: see options.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -133,9 +132,8 @@ unsigned options_number(const struct argp_state *state, const char *option,
     value = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
         value < min || value > max) {
-        argp_failure(state, EXITS_USAGE, 0,
-                     "--%s %s: not a whole number from %u to %u", option, text,
-                     min, max);
+        options_fail(state, "--%s %s: not a whole number from %u to %u", option,
+                     text, min, max);
     }
     return (unsigned)value;
 }
@@ -156,8 +154,8 @@ uint64_t options_seconds(const struct argp_state *state, const char *option,
         }
     }
     if (at == text || *at != '\0' || ms < min_ms || ms > max_ms) {
-        argp_failure(
-            state, EXITS_USAGE, 0,
+        options_fail(
+            state,
             "--%s %s: not a number from %.10g to %.10g, with up to three "
             "decimals",
             option, text, (double)min_ms / 1000, (double)max_ms / 1000);
@@ -165,7 +163,7 @@ uint64_t options_seconds(const struct argp_state *state, const char *option,
     return ms;
 }
 
-/* Other names of channels: those of the options, and without the prefix. */
+/* Other names of channels: without the prefix, and like the options. */
 static const struct {
     const char *name;
     enum mst_channel channel;
@@ -174,7 +172,7 @@ static const struct {
                {"top", MST_TOP_OF_BOOK}};
 #define ALIASES (sizeof aliases / sizeof *aliases)
 
-/* The channel of this name, or MST_CHANNEL_OTHER. */
+/* Returns the channel of this name, or MST_CHANNEL_OTHER. */
 static enum mst_channel options_channel(const char *name) {
     int c = MST_MARKET_DATA;
 
@@ -209,19 +207,16 @@ void options_unknown(const struct argp_state *state, const char *what,
     if (list) {
         exit(EXITS_OK);
     }
-    argp_failure(state, EXITS_USAGE, 0, "%s '%s': %s%s%s", what, word,
+    options_fail(state, "%s '%s': %s%s%s", what, word,
                  close ? "did you mean '" : "not one of ",
                  close ? close : names, close ? "'?" : "");
 }
 
 static unsigned options_channels(const struct argp_state *state,
                                  const char *list) {
-    char *names = strdup(list), *rest = names, *name;
+    char *names = text_must(strdup(list)), *rest = names, *name;
     unsigned channels = 0;
 
-    if (!names) {
-        abort();
-    }
     while ((name = strsep(&rest, ","))) {
         enum mst_channel channel = options_channel(name);
 
@@ -243,7 +238,6 @@ static unsigned options_channels(const struct argp_state *state,
     return channels;
 }
 
-/* Takes NAME=N for a time of the configuration. */
 static void options_set(const struct argp_state *state,
                         struct mst_config *config, const char *text) {
     const char *equals = strchr(text, '=');
@@ -266,7 +260,7 @@ static void options_set(const struct argp_state *state,
     if (list) {
         exit(EXITS_OK);
     }
-    argp_failure(state, EXITS_USAGE, 0,
+    options_fail(state,
                  "--set %s: not NAME=N with a name that `--set list' shows",
                  text);
 }
@@ -275,13 +269,12 @@ void options_check_market(const struct argp_state *state, const char *market) {
     size_t len = strlen(market);
 
     if (len == 0 || len > MST_MARKET_MAX) {
-        argp_failure(state, EXITS_USAGE, 0,
-                     "market '%s': a symbol has 1 to %d bytes", market,
+        options_fail(state, "market '%s': a symbol has 1 to %d bytes", market,
                      MST_MARKET_MAX);
     }
     for (size_t i = 0; i < len; ++i) {
         if (market[i] <= ' ' || market[i] > '~') {
-            argp_failure(state, EXITS_USAGE, 0,
+            options_fail(state,
                          "market '%s': not printable ASCII without spaces",
                          market);
         }
@@ -293,20 +286,16 @@ static void options_market(const struct argp_state *state,
     options_check_market(state, market);
     for (size_t i = 0; i < options->market_count; ++i) {
         if (strcmp(options->markets[i], market) == 0) {
-            argp_failure(state, EXITS_USAGE, 0, "market '%s' is given twice",
-                         market);
+            options_fail(state, "market '%s' is given twice", market);
         }
     }
-    options->markets = reallocarray(options->markets, options->market_count + 1,
-                                    sizeof *options->markets);
-    if (!options->markets) {
-        abort();
-    }
+    options->markets = text_must(reallocarray(
+        options->markets, options->market_count + 1, sizeof *options->markets));
     options->markets[options->market_count++] = market;
 }
 
-/* Checks what no single argument shows, and finds how many objects it takes:
- * each has all channels of its markets, and the heartbeat. */
+/* Checks combinations of options, and computes the number of objects. Each
+ * object has all channels of its markets, and the heartbeat. */
 static void options_check(const struct argp_state *state,
                           struct options *options) {
     size_t channels = 0, room;
@@ -314,9 +303,8 @@ static void options_check(const struct argp_state *state,
     if (options->replay) {
         if (options->market_count > 0 || options->record ||
             options->metrics_port > 0) {
-            argp_failure(state, EXITS_USAGE, 0,
-                         "--replay has its markets, and no --record and "
-                         "--metrics");
+            options_fail(state, "--replay has its markets, and no --record and "
+                                "--metrics");
         }
         return;
     }
@@ -328,21 +316,19 @@ static void options_check(const struct argp_state *state,
         channels += options->channels >> c & 1u;
     }
     if (channels > 0 && options->market_count == 0) {
-        argp_failure(state, EXITS_USAGE, 0,
-                     "no market given: `%s --help' says more", state->name);
+        options_fail(state, "no market given: `%s --help' says more",
+                     state->name);
     }
     if (channels == 0 && options->market_count > 0) {
-        argp_failure(state, EXITS_USAGE, 0,
-                     "the heartbeat alone has no market '%s'",
+        options_fail(state, "the heartbeat alone has no market '%s'",
                      options->markets[0]);
     }
     if (options->plan.rotate_ms > 0 &&
         (options->plan.config.flags & MST_HOT_STANDBY) != 0) {
-        argp_failure(state, EXITS_USAGE, 0,
-                     "--rotate and --hot-standby exclude each other");
+        options_fail(state, "--rotate and --hot-standby exclude each other");
     }
     if (options->split_mb > 0 && !options->record) {
-        argp_failure(state, EXITS_USAGE, 0, "--split has no --record");
+        options_fail(state, "--split has no --record");
     }
     options->plan.count = 1;
     if (channels > 0) {
@@ -352,7 +338,7 @@ static void options_check(const struct argp_state *state,
     }
 }
 
-/* Options that are only a value or a flag. Returns false for others. */
+/* Handles options that only set a value or a flag. Returns false for others. */
 static bool options_plain(struct options *options, int key, char *arg) {
     struct mst_config *config = &options->plan.config;
 

@@ -1,5 +1,5 @@
 /*
- * What a run puts out: which things there are to be told, in their order.
+ * The output of a run: what is written, and in which order.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,15 +9,25 @@
 #include <stdio_ext.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "examples/start.h"
 #include "exits.h"
+#include "options.h"
+#include "recording.h"
 
-/* Of the output: it is flushed before each sleep. */
+/* Bytes of the output's buffer. It is flushed before each sleep. */
 #define BUFFER_LEN 262144
 
 #define NS_PER_MS 1000000u
+
+#define EVERY_MAX_MS 86400000
+
+/* Levels of a sampled book without --depth. */
+#define DEPTH_DEFAULT 10
+
+enum { KEY_BOOK_EVERY = 0x400, KEY_RAW };
 
 int64_t out_wall(const struct out *out, uint64_t ns) {
     return out->wall_ns + (int64_t)ns;
@@ -46,7 +56,7 @@ static void out_gap(struct out *out, struct board_market *market,
     }
 }
 
-/* Puts a market into the list of those to be sampled. */
+/* Adds a market to those to be sampled. */
 static void out_later(struct out *out, struct board_market *market) {
     if (!market->due) {
         market->due = true;
@@ -55,8 +65,8 @@ static void out_later(struct out *out, struct board_market *market) {
     }
 }
 
-/* Shows all of a book as a snapshot of this link: what led to it came by a link
- * that did not lead. */
+/* Writes a whole book as a snapshot of this link. Its updates came on a link
+ * that did not lead, and were not shown. */
 static void out_whole(struct out *out, const struct mst_event *event,
                       const struct board_market *market) {
     const size_t bids = mst_book_depth(market->book, MST_BID);
@@ -93,16 +103,16 @@ static void out_whole(struct out *out, const struct mst_event *event,
     }
 }
 
-/* True if there is room for another reason or doubt of a book that is as live,
- * or as stale, as before: each message of the service may cause one. Without
- * room it is not lost: the book's last one is told once there is. */
+/* True if the limit admits another change of doubts or reason while the state
+ * stays the same: each message may cause one. A change that is left out is not
+ * lost, because the book's current state is written once there is room. */
 static bool out_admits_doubt(struct out *out) {
     return out->note.lines < out->note.most &&
            note_admits(&out->note, NULL, out_wall(out, out->now_ns));
 }
 
-/* Tells that a book's state has changed, if it has. What comes and goes within
- * a message is not told. */
+/* Reports a change of a book's state. Changes within a message are not
+ * reported. */
 static void out_book(struct out *out, const struct mst_event *event,
                      struct board_market *market) {
     enum mst_book_state state = mst_book_state(market->book);
@@ -139,7 +149,7 @@ static void out_book(struct out *out, const struct mst_event *event,
     }
 }
 
-/* Another link leads: so do its books, and what it sends from now on. */
+/* Another link leads from now on, with its books and its data. */
 static void out_leader(struct out *out, const struct mst_event *event) {
     struct board *board = out->board;
     const size_t object = (size_t)event->link / 2;
@@ -162,15 +172,15 @@ static void out_leader(struct out *out, const struct mst_event *event) {
     }
 }
 
-/* A confirmed subscription ends what was missing of its channel; a book's ends
- * with its snapshot. */
+/* A confirmed subscription ends a gap of its channel. A book's gap ends with
+ * its snapshot. */
 static void out_entry(struct out *out, const struct mst_event *event,
                       struct board_market *market) {
     const struct mst_entry *entry = &event->as.entry;
     bool known = entry->success && market && entry->channel < MST_HEARTBEAT;
 
-    /* Subscribed once more on the same connection: it may have been lost from
-     * when the service last said that it had it. */
+    /* It was subscribed again on the same connection: data may be missing since
+     * the service's previous confirmation. */
     if (known && entry->action == MST_SUBSCRIBE &&
         market->confirmed[entry->channel].generation == event->generation) {
         uint64_t *missing = &market->missing_ns[entry->channel];
@@ -192,7 +202,7 @@ uint64_t out_due_ns(const struct out *out) {
     return out->due ? out->sample_ns : UINT64_MAX;
 }
 
-/* Sums up what was not written about messages. */
+/* Reports how many lines about messages were left out. */
 static void out_rest(struct out *out) {
     if (out->note.repeats + out->note.left_out > 0) {
         out->sequence++;
@@ -201,7 +211,7 @@ static void out_rest(struct out *out) {
     note_renew(&out->note);
 }
 
-/* Says once that a run begins. */
+/* Writes the beginning of the output, once. */
 static void out_start(struct out *out) {
     if (out->sequence == 0 && !out->raw && !out->gone) {
         out->sequence = 1;
@@ -233,15 +243,15 @@ void out_tick(struct out *out, uint64_t now_ns) {
     }
 }
 
-/* Whether an event is shown itself, and not only what follows from it. */
+/* True if an event itself is shown, not only its consequences. */
 static bool out_shows(const struct out *out, const struct mst_event *event) {
     return event->type != MST_EVENT_RESPONSE &&
            (event->type != MST_EVENT_PART || out->every_ns == 0) &&
            (event->type != MST_EVENT_ENTRY || !event->as.entry.success);
 }
 
-/* Whether there is room for it among the lines about messages. The text format
- * counts itself: repeats need none. */
+/* True if the limit of lines about messages admits an event. The text format
+ * applies the limit itself, because it does not write repetitions. */
 static bool out_admits(struct out *out, const struct mst_event *event) {
     return out->format == &out_text || !note_is_of_message(event) ||
            note_admits(&out->note, NULL, out_wall(out, out->now_ns));
@@ -259,10 +269,10 @@ void out_event(struct out *out, const struct mst_event *event,
         return;
     }
     if (out->now_ns < event->received_ns) {
-        out->now_ns = event->received_ns; /* the poll has read it */
+        out->now_ns = event->received_ns; /* the poll has just read it */
     }
     if (is_data && !market) {
-        stray.link = event->link; /* of a market that nobody asked for */
+        stray.link = event->link; /* a market that is not subscribed */
         stray.generation = event->generation;
         stray.received_ns = event->received_ns;
         event = &stray;
@@ -282,7 +292,7 @@ void out_event(struct out *out, const struct mst_event *event,
     case MST_EVENT_ENTRY: out_entry(out, event, market); break;
     case MST_EVENT_PART:
         if (market && event->as.part.snapshot) {
-            market->owed = false; /* it has come by itself */
+            market->owed = false; /* this is the snapshot */
         }
         if (market && out->every_ns > 0 && event->as.part.last) {
             out_later(out, market);
@@ -303,6 +313,13 @@ void out_event(struct out *out, const struct mst_event *event,
             out_book(out, event, &board->markets[i]);
         }
     }
+}
+
+bool out_is(const struct out *out, const char *path) {
+    struct stat to, file;
+
+    return out->path && stat(out->path, &to) == 0 && stat(path, &file) == 0 &&
+           to.st_dev == file.st_dev && to.st_ino == file.st_ino;
 }
 
 int out_begin(struct out *out, struct board *board, int64_t wall_ns) {
@@ -340,7 +357,7 @@ int out_flush(struct out *out) {
     if (out->gone) {
         return 0;
     }
-    /* A write that a signal has ended would wait again. */
+    /* After a signal, another write might block again. */
     if (ferror(out->file) && poll(&fd, 1, 0) == 0) {
         error = EINTR;
     } else if (fflush(out->file) != 0 || ferror(out->file)) {
@@ -348,7 +365,7 @@ int out_flush(struct out *out) {
     }
     if (error != 0) {
         out->gone = true;
-        __fpurge(out->file); /* or the end of the program would wait for it */
+        __fpurge(out->file); /* or the program would block at its end */
         clearerr(out->file);
     }
     return error;
@@ -374,3 +391,75 @@ int out_end(struct out *out, int status, const struct mst_stats *stats) {
     }
     return error;
 }
+
+static const struct argp_option out_options[] = {
+    {0, 0, 0, 0, "Output:", 5},
+    {"format", 'f', "FORMAT", 0,
+     "text (default), json (one object per line) or csv (RFC 4180)", 0},
+    {"output", 'o', "FILE", 0,
+     "Write to FILE instead of standard output ('-'). An existing file is "
+     "replaced only if it is empty, or begins like JSON or CSV of this program",
+     0},
+    {"depth", 'd', "N", 0,
+     "Add the N best levels of each side of a live book, and its time, to each "
+     "update (default 0: none)",
+     0},
+    {"book-every", KEY_BOOK_EVERY, "MS", 0,
+     "Instead of updates, show the best levels of each changed book every MS "
+     "milliseconds; --depth sets how many (default 10)",
+     0},
+    {"raw", KEY_RAW, 0, 0, "Only the messages, as received", 0},
+    {0}};
+
+static const struct out_format *const formats[] = {&out_text, &out_json,
+                                                   &out_csv};
+#define FORMATS (sizeof formats / sizeof(void *))
+
+const struct out_format *out_format(const struct argp_state *state,
+                                    const char *name) {
+    for (size_t i = 0; i < FORMATS; ++i) {
+        if (strcmp(formats[i]->name, name) == 0) {
+            return formats[i];
+        }
+    }
+    options_unknown(state, "--format", name,
+                    (const char *const[]){"text", "json", "csv", NULL});
+    return NULL;
+}
+
+static error_t out_key(int key, char *arg, struct argp_state *state) {
+    struct out *out = state->input;
+
+    switch (key) {
+    case 'f': out->format = out_format(state, arg); return 0;
+    case 'o': out->path = strcmp(arg, "-") == 0 ? NULL : arg; return 0;
+    case 'd':
+        out->depth = options_number(state, "depth", arg, 0, RECORDING_CAPACITY);
+        return 0;
+    case KEY_BOOK_EVERY:
+        out->every_ns =
+            1000000 *
+            (uint64_t)options_number(state, "book-every", arg, 1, EVERY_MAX_MS);
+        return 0;
+    case KEY_RAW: out->raw = true; return 0;
+    case ARGP_KEY_END:
+        if (out->raw && (out->format || out->depth > 0 || out->every_ns > 0)) {
+            options_fail(state,
+                         "--raw cannot be combined with --format, --depth or "
+                         "--book-every");
+        }
+        if (out->format == &out_csv && out->depth > 0 && out->every_ns == 0) {
+            options_fail(state, "--depth with csv needs --book-every");
+        }
+        if (!out->format) {
+            out->format = &out_text;
+        }
+        if (out->every_ns > 0 && out->depth == 0) {
+            out->depth = DEPTH_DEFAULT;
+        }
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp out_argp = {.options = out_options, .parser = out_key};

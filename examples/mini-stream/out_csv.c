@@ -1,6 +1,6 @@
 /*
- * The output as comma-separated values (RFC 4180): a row a thing, and a row a
- * level where it has levels. README.md beside this file explains the columns.
+ * The output as comma-separated values (RFC 4180): a row for each item, or for
+ * each of its levels. README.md explains the columns.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,50 +10,29 @@
 
 #include "out.h"
 
-/* Bytes of a field: a failure's text is the longest. */
+/* Bytes of a field. A failure's text is the longest. */
 #define FIELD_LEN TEXT_FAILURE_LEN
 
-enum column {
-    COLUMN_V,
-    COLUMN_SEQUENCE,
-    COLUMN_TYPE,
-    COLUMN_LINK,
-    COLUMN_GENERATION,
-    COLUMN_RECEIVED,
-    COLUMN_CHANNEL,
-    COLUMN_MARKET,
-    COLUMN_TIME,
-    COLUMN_FIRST,
-    COLUMN_LAST,
-    COLUMN_SIDE,
-    COLUMN_PRICE,
-    COLUMN_AMOUNT,
-    COLUMN_INEXACT,
-    COLUMN_REPEAT,
-    COLUMN_STATE,
-    COLUMN_REASON,
-    COLUMN_DOUBTS,
-    COLUMN_MS,
-    COLUMN_ACTION,
-    COLUMN_ERROR,
-    COLUMN_TEXT,
-    COLUMNS
-};
+/* The columns in their order: one list for their names and numbers. */
+#define COLUMN_LIST(_)                                                        \
+    _(v), _(sequence), _(type), _(link), _(generation), _(received),          \
+        _(channel), _(market), _(time), _(first), _(last), _(side), _(price), \
+        _(amount), _(inexact), _(repeat), _(state), _(reason), _(doubts),     \
+        _(ms), _(action), _(error), _(text)
+#define COLUMN_NUMBER(name) COLUMN_##name
+#define COLUMN_NAME(name) #name
 
-static const char *const columns[COLUMNS] = {
-    "v",       "sequence", "type",    "link",   "generation", "received",
-    "channel", "market",   "time",    "first",  "last",       "side",
-    "price",   "amount",   "inexact", "repeat", "state",      "reason",
-    "doubts",  "ms",       "action",  "error",  "text",
-};
+enum column { COLUMN_LIST(COLUMN_NUMBER), COLUMNS };
 
-/* A row: fields that are "" or set. */
+static const char *const columns[] = {COLUMN_LIST(COLUMN_NAME)};
+
+/* A row. An unused field is "". */
 struct row {
     char fields[COLUMNS][FIELD_LEN];
 };
 
-/* Sets a field to a text that may be anybody's. A program that calculates must
- * not take it for a formula. */
+/* Sets a field to text from anybody. Spreadsheets must not run it as a
+ * formula. */
 static void csv_text(struct row *row, enum column column, const char *text) {
     char *field = row->fields[column];
 
@@ -82,7 +61,7 @@ static void csv_decimal(struct row *row, enum column column,
     text_decimal(value, places, row->fields[column]);
 }
 
-/* Writes a field, in quotes where it needs them (section 2, rules 5 to 7). */
+/* Writes a field, in quotes if necessary (section 2, rules 5 to 7). */
 static void csv_field(FILE *file, const char *field) {
     if (!strpbrk(field, ",\"\r\n")) {
         fputs(field, file);
@@ -108,7 +87,8 @@ static void csv_write(struct out *out, const struct row *row) {
     fputs("\r\n", out->file);
 }
 
-/* An empty row of this type, seen at this time (0: not known). Valid until the next one. */
+/* Starts a row received at this time (0: unknown), valid until the next
+ * call. */
 static struct row *csv_begin(struct out *out, const char *type,
                              uint64_t received_ns) {
     struct row *row = out->state;
@@ -116,29 +96,28 @@ static struct row *csv_begin(struct out *out, const char *type,
     for (int i = 0; i < COLUMNS; ++i) {
         row->fields[i][0] = '\0';
     }
-    csv_number(row, COLUMN_V, OUT_VERSION);
-    csv_number(row, COLUMN_SEQUENCE, (int64_t)out->sequence);
-    csv_text(row, COLUMN_TYPE, type);
+    csv_number(row, COLUMN_v, OUT_VERSION);
+    csv_number(row, COLUMN_sequence, (int64_t)out->sequence);
+    csv_text(row, COLUMN_type, type);
     if (received_ns > 0) {
-        csv_time(row, COLUMN_RECEIVED, out_wall(out, received_ns));
+        csv_time(row, COLUMN_received, out_wall(out, received_ns));
     }
     return row;
 }
 
-/* Writes the row once more, with a level. */
 static void csv_level(struct out *out, struct row *row,
                       const struct mst_level *level,
                       const struct board_market *market) {
-    csv_text(row, COLUMN_SIDE, level->side == MST_BID ? "bid" : "ask");
-    csv_decimal(row, COLUMN_PRICE, mst_level_price(level),
+    csv_text(row, COLUMN_side, level->side == MST_BID ? "bid" : "ask");
+    csv_decimal(row, COLUMN_price, mst_level_price(level),
                 market->price_places);
-    csv_decimal(row, COLUMN_AMOUNT, mst_level_amount(level),
+    csv_decimal(row, COLUMN_amount, mst_level_amount(level),
                 market->amount_places);
-    csv_bool(row, COLUMN_INEXACT, (level->flags & MST_LEVEL_INEXACT) != 0);
+    csv_bool(row, COLUMN_inexact, (level->flags & MST_LEVEL_INEXACT) != 0);
     csv_write(out, row);
 }
 
-/* The best levels of a book; the row alone where it has none. */
+/* Writes a row for each of a book's best levels, or the row without a level. */
 static void csv_levels(struct out *out, struct row *row,
                        const struct board_market *market) {
     const struct mst_level *level;
@@ -161,9 +140,9 @@ static void csv_levels(struct out *out, struct row *row,
 static void csv_part(struct out *out, struct row *row,
                      const struct mst_part *part,
                      const struct board_market *market) {
-    csv_time(row, COLUMN_TIME, part->time_ns);
-    csv_bool(row, COLUMN_FIRST, part->first);
-    csv_bool(row, COLUMN_LAST, part->last);
+    csv_time(row, COLUMN_time, part->time_ns);
+    csv_bool(row, COLUMN_first, part->first);
+    csv_bool(row, COLUMN_last, part->last);
     for (size_t i = 0; i < part->count; ++i) {
         csv_level(out, row, &part->levels[i], market);
     }
@@ -174,7 +153,7 @@ static void csv_part(struct out *out, struct row *row,
 
 static void csv_top(struct out *out, struct row *row, const struct mst_top *top,
                     const struct board_market *market) {
-    csv_time(row, COLUMN_TIME, top->time_ns);
+    csv_time(row, COLUMN_time, top->time_ns);
     if (top->has_bid) {
         csv_level(out, row, &top->bid, market);
     }
@@ -189,36 +168,35 @@ static void csv_top(struct out *out, struct row *row, const struct mst_top *top,
 static void csv_execution(struct out *out, struct row *row,
                           const struct mst_execution *execution,
                           const struct board_market *market) {
-    csv_time(row, COLUMN_TIME, execution->time_ns);
-    csv_decimal(row, COLUMN_PRICE, execution->price, market->price_places);
-    csv_decimal(row, COLUMN_AMOUNT, execution->amount, market->amount_places);
-    csv_bool(row, COLUMN_INEXACT, execution->amount.inexact);
-    csv_bool(row, COLUMN_REPEAT, execution->repeat);
+    csv_time(row, COLUMN_time, execution->time_ns);
+    csv_decimal(row, COLUMN_price, execution->price, market->price_places);
+    csv_decimal(row, COLUMN_amount, execution->amount, market->amount_places);
+    csv_bool(row, COLUMN_inexact, execution->amount.inexact);
+    csv_bool(row, COLUMN_repeat, execution->repeat);
     csv_write(out, row);
 }
 
 static void csv_failure(struct row *row, const struct mst_failure *failure,
                         int link) {
-    csv_number(row, COLUMN_ERROR, failure->error);
+    csv_number(row, COLUMN_error, failure->error);
     if (failure->error != MST_OK) {
         char text[TEXT_FAILURE_LEN];
 
         text_failure(failure, link, text);
-        csv_text(row, COLUMN_TEXT, text);
-        csv_text(row, COLUMN_STATE, mst_state_name(failure->stage));
-        csv_number(row, COLUMN_MS, failure->retry_ms);
+        csv_text(row, COLUMN_text, text);
+        csv_text(row, COLUMN_state, mst_state_name(failure->stage));
+        csv_number(row, COLUMN_ms, failure->retry_ms);
     }
-    csv_text(row, COLUMN_MARKET, failure->market);
+    csv_text(row, COLUMN_market, failure->market);
 }
 
-/* The row that every event begins with. */
 static struct row *csv_event(struct out *out, const struct mst_event *event) {
     struct row *row =
         csv_begin(out, text_event(event), out_received_ns(out, event));
 
-    csv_number(row, COLUMN_LINK, event->link);
-    csv_number(row, COLUMN_GENERATION, event->generation);
-    csv_text(row, COLUMN_CHANNEL, text_event_channel(event));
+    csv_number(row, COLUMN_link, event->link);
+    csv_number(row, COLUMN_generation, event->generation);
+    csv_text(row, COLUMN_channel, text_event_channel(event));
     return row;
 }
 
@@ -226,7 +204,7 @@ static void csv_data(struct out *out, const struct mst_event *event,
                      const struct board_market *market) {
     struct row *row = csv_event(out, event);
 
-    csv_text(row, COLUMN_MARKET, market->name);
+    csv_text(row, COLUMN_market, market->name);
     switch (event->type) {
     case MST_EVENT_PART: csv_part(out, row, &event->as.part, market); break;
     case MST_EVENT_TOP: csv_top(out, row, &event->as.top, market); break;
@@ -239,20 +217,20 @@ static void csv_note(struct out *out, const struct mst_event *event) {
 
     switch (event->type) {
     case MST_EVENT_HEARTBEAT:
-        csv_time(row, COLUMN_TIME, event->as.heartbeat.time_ns);
+        csv_time(row, COLUMN_time, event->as.heartbeat.time_ns);
         break;
     case MST_EVENT_CLOSED:
     case MST_EVENT_ERROR:
         csv_failure(row, &event->as.failure, event->link);
         break;
     case MST_EVENT_ENTRY:
-        csv_text(row, COLUMN_MARKET, event->market);
-        csv_text(row, COLUMN_ACTION, text_action(event->as.entry.action));
-        csv_text(row, COLUMN_TEXT, event->as.entry.text);
+        csv_text(row, COLUMN_market, event->market);
+        csv_text(row, COLUMN_action, text_action(event->as.entry.action));
+        csv_text(row, COLUMN_text, event->as.entry.text);
         break;
     case MST_EVENT_SERVICE_ERROR:
-        csv_text(row, COLUMN_REASON, event->as.service_error.code_text);
-        csv_text(row, COLUMN_TEXT, event->as.service_error.message);
+        csv_text(row, COLUMN_reason, event->as.service_error.code_text);
+        csv_text(row, COLUMN_text, event->as.service_error.message);
         break;
     default: break;
     }
@@ -262,13 +240,13 @@ static void csv_note(struct out *out, const struct mst_event *event) {
 static void csv_rest(struct out *out) {
     struct row *row = csv_begin(out, "left_out", out->now_ns);
 
-    csv_number(row, COLUMN_AMOUNT, (int64_t)out->note.left_out);
+    csv_number(row, COLUMN_amount, (int64_t)out->note.left_out);
     csv_write(out, row);
 }
 
-/* Names of the doubts, with semicolons between. */
+/* Sets the names of the doubts, separated by semicolons. */
 static void csv_doubts(struct row *row, unsigned flags) {
-    char *field = row->fields[COLUMN_DOUBTS];
+    char *field = row->fields[COLUMN_doubts];
     int len = 0;
 
     for (unsigned flag = 1; flag <= MST_BOOK_TIME_STEP; flag <<= 1) {
@@ -282,9 +260,9 @@ static void csv_doubts(struct row *row, unsigned flags) {
 static void csv_book(struct out *out, const struct board_market *market) {
     struct row *row = csv_begin(out, "book", out->now_ns);
 
-    csv_text(row, COLUMN_MARKET, market->name);
-    csv_text(row, COLUMN_STATE, mst_book_state_name(market->told_state));
-    csv_text(row, COLUMN_REASON, mst_book_reason_name(market->told_reason));
+    csv_text(row, COLUMN_market, market->name);
+    csv_text(row, COLUMN_state, mst_book_state_name(market->told_state));
+    csv_text(row, COLUMN_reason, mst_book_reason_name(market->told_reason));
     csv_doubts(row, market->told_flags);
     csv_write(out, row);
 }
@@ -293,17 +271,17 @@ static void csv_gap(struct out *out, const struct board_market *market,
                     enum mst_channel channel, uint64_t ms) {
     struct row *row = csv_begin(out, "gap", out->now_ns);
 
-    csv_text(row, COLUMN_MARKET, market->name);
-    csv_text(row, COLUMN_CHANNEL, mst_channel_name(channel));
-    csv_number(row, COLUMN_MS, (int64_t)ms);
+    csv_text(row, COLUMN_market, market->name);
+    csv_text(row, COLUMN_channel, mst_channel_name(channel));
+    csv_number(row, COLUMN_ms, (int64_t)ms);
     csv_write(out, row);
 }
 
 static void csv_sample(struct out *out, const struct board_market *market) {
     struct row *row = csv_begin(out, "sample", out->now_ns);
 
-    csv_text(row, COLUMN_MARKET, market->name);
-    csv_time(row, COLUMN_TIME, mst_book_time(market->book));
+    csv_text(row, COLUMN_market, market->name);
+    csv_time(row, COLUMN_time, mst_book_time(market->book));
     csv_doubts(row, mst_book_flags(market->book));
     csv_levels(out, row, market);
 }
@@ -321,7 +299,7 @@ static void csv_start(struct out *out) {
     }
     fputs("\r\n", out->file);
     row = csv_begin(out, "start", out->now_ns);
-    csv_text(row, COLUMN_TEXT, MST_VERSION);
+    csv_text(row, COLUMN_text, MST_VERSION);
     csv_write(out, row);
 }
 
@@ -330,8 +308,8 @@ static void csv_end(struct out *out, int status,
     struct row *row = csv_begin(out, "end", out->now_ns);
 
     (void)stats;
-    csv_number(row, COLUMN_ERROR, status);
-    csv_text(row, COLUMN_REASON, out->cut ? "cut" : NULL);
+    csv_number(row, COLUMN_error, status);
+    csv_text(row, COLUMN_reason, out->cut ? "cut" : NULL);
     csv_write(out, row);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The output as JSON lines: one object a thing. stream.schema.json beside this
- * file has the fields.
+ * The output as JSON lines, an object for each item. stream.schema.json defines
+ * the fields.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -29,7 +29,7 @@ static void json_word(yajl_gen json, const char *name, const char *text) {
     json_string(json, text);
 }
 
-/* A text of somebody else's, or nothing where it is empty. */
+/* Adds a member with text from anybody, unless it is empty. */
 static void json_text(yajl_gen json, const char *name, const char *text) {
     char clean[MST_TEXT_MAX + 1];
 
@@ -45,7 +45,6 @@ static void json_time(yajl_gen json, const char *name, int64_t ns) {
     json_word(json, name, text);
 }
 
-/* What every object begins with. */
 static yajl_gen json_typed(const struct out *out, const char *type) {
     yajl_gen json = out->state;
 
@@ -57,8 +56,8 @@ static yajl_gen json_typed(const struct out *out, const char *type) {
     return json;
 }
 
-/* The same, and when it was seen, if a time is known: of what did not come by
- * itself. */
+/* Starts an object that no received bytes caused, with the current time if it
+ * is known. */
 static yajl_gen json_begin(const struct out *out, const char *type) {
     yajl_gen json = json_typed(out, type);
 
@@ -75,7 +74,7 @@ const char *out_json_line(const struct out *out, size_t *len) {
     return (const char *)line;
 }
 
-/* Ends an object, and writes it as a line. */
+/* Ends an object and writes it as a line. */
 static void json_end(const struct out *out, yajl_gen json) {
     size_t len;
 
@@ -95,7 +94,7 @@ static void json_decimal(yajl_gen json, struct mst_decimal value, int places) {
     json_string(json, text);
 }
 
-/* [price, amount], and true where the amount was cut. */
+/* [price, amount], and true if the amount was cut. */
 static void json_level(yajl_gen json, const struct mst_level *level,
                        const struct board_market *market) {
     yajl_gen_array_open(json);
@@ -130,7 +129,6 @@ static void json_part(yajl_gen json, const struct mst_part *part,
     }
 }
 
-/* The best levels of a book. */
 static void json_levels(yajl_gen json, const struct board_market *market,
                         size_t depth) {
     for (unsigned side = MST_BID; side <= MST_ASK; ++side) {
@@ -159,7 +157,6 @@ static void json_doubts(yajl_gen json, unsigned flags) {
     yajl_gen_array_close(json);
 }
 
-/* One of a top's sides, if it has it. */
 static void json_best(yajl_gen json, const char *name, bool has,
                       const struct mst_level *level,
                       const struct board_market *market) {
@@ -227,7 +224,6 @@ static void json_entry(yajl_gen json, const struct mst_event *event) {
     json_text(json, "text", event->as.entry.text);
 }
 
-/* What every event begins with. */
 static yajl_gen json_event(const struct out *out,
                            const struct mst_event *event) {
     yajl_gen json = json_typed(out, text_event(event));

@@ -1,5 +1,5 @@
 /*
- * The output as lines for people: time, kind, market, and what there is.
+ * The output as lines for people: time, kind, market, and the data.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,9 +8,8 @@
 
 #include "note.h"
 #include "out.h"
-#include "tally.h"
 
-/* Begins a line: time, kind, market. A market has no space, so that columns
+/* Begins a line: time, kind, market. A market has no spaces, so that columns
  * can be cut. */
 static void text_begin(FILE *file, int64_t ns, const char *kind,
                        const char *market) {
@@ -20,7 +19,7 @@ static void text_begin(FILE *file, int64_t ns, const char *kind,
     fprintf(file, "%s %s %s", time, kind, market[0] != '\0' ? market : "-");
 }
 
-/* Prints a decimal with a label, or "-" in its place. */
+/* Prints a label and a decimal or "-". */
 static void text_number(FILE *file, const char *label, bool has,
                         struct mst_decimal value, int places) {
     char text[TEXT_DECIMAL_LEN] = "-";
@@ -40,7 +39,6 @@ static void text_best(FILE *file, const char *label,
                 market->price_places);
 }
 
-/* A book's state, and what there is to doubt. */
 static void text_state(FILE *file, enum mst_book_state state,
                        enum mst_book_reason reason, unsigned flags) {
     fprintf(file, " %s", mst_book_state_name(state));
@@ -54,8 +52,7 @@ static void text_state(FILE *file, enum mst_book_state state,
     }
 }
 
-/* The best levels of a side as price x amount, best first, or "-" where there
- * are none. */
+/* Prints the best levels of a side as PRICExAMOUNT, best first, or "-". */
 static void text_levels(const struct out *out, const char *label,
                         const struct board_market *market, enum mst_side side) {
     const struct mst_level *level;
@@ -73,8 +70,8 @@ static void text_levels(const struct out *out, const char *label,
     }
 }
 
-/* What there is of a book, to the end of the line. The book's time is not the
- * line's where an update came late. */
+/* Prints a book's best prices, state and depth, and ends the line. The book's
+ * time may be later than the line's, if an update came late. */
 static void text_rest(const struct out *out,
                       const struct board_market *market) {
     char time[MST_TIME_TEXT_LEN];

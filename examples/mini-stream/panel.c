@@ -1,36 +1,36 @@
 /*
- * One market's panel in the live view.
+ * One market's panel in the live view: see view.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "panel.h"
+#include "view.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A market without news for so long is said to be quiet. */
+/* A market without messages for this long is quiet. */
 #define QUIET_MS 10000
 
-/* Panels from this width on have the trades beside the book. */
+/* Panels of this width or more show the trades to the right of the book. */
 #define WIDE 88
 #define TAPE_WIDTH 40
-#define BOOK_WIDTH 110 /* at most: bars need no more */
+#define BOOK_WIDTH 110 /* at most: wider bars show no more */
 
-/* Rows of the least ladder: an ask, the spread, a bid. */
+/* Rows of the smallest ladder: an ask, the spread, a bid. */
 #define LADDER_MIN 3
 
-/* Of a time of day with milliseconds. */
+/* Columns of a time of day with milliseconds. */
 #define CLOCK_WIDTH 12
 
-/* What there is to say of the data as a whole. */
+/* The condition of a market's data. */
 struct verdict {
     char word[32];    /* for the title */
-    char notice[128]; /* for the middle of the book, or "" */
+    char notice[128]; /* in the middle of the book, or "" */
     enum draw_style style;
     bool faint;
 };
 
-/* The state of the book, or, where there is none, of the connection. */
+/* The state of the book, or, without books, of the connection. */
 static enum mst_book_state panel_state(const struct board *board,
                                        const struct board_market *market) {
     const struct board_object *object = &board->objects[market->object];
@@ -72,7 +72,7 @@ static struct verdict panel_verdict(struct panel *panel,
         verdict = (struct verdict){"", "", DRAW_WARN, false};
         snprintf(verdict.word, sizeof verdict.word, "waiting %s", span);
     }
-    /* Silence says nothing about what is known to be wrong. */
+    /* Data that is known to be wrong is not called frozen as well. */
     if (silent_ms > 0 && !verdict.faint) {
         verdict = (struct verdict){"", "", DRAW_ALERT, true};
         text_span(silent_ms, span);
@@ -116,8 +116,8 @@ static void panel_title(const struct board_market *market,
     }
 }
 
-/* Draws why subscriptions of the market were refused, below what they are of
- * where it does not fit beside. Returns how many rows. */
+/* Draws why subscriptions were refused, on a second row if the reason does not
+ * fit on the first. Returns the number of rows. */
 static int panel_refused(const struct board_market *market,
                          struct draw_area area) {
     int rows = 0;
@@ -153,8 +153,8 @@ static void best_text(const struct mst_level *level, bool amount, int places,
     }
 }
 
-/* The best bid and ask, in one row; the amounts if there is always room for
- * them. If it is too narrow for both prices, they are shortened, not cut. */
+/* Draws the best bid and ask in one row, with their amounts if these always
+ * fit. If both prices do not fit, shortens them instead of cutting them off. */
 static void panel_best(const struct panel *panel,
                        const struct board_market *market, struct draw_area area,
                        const struct mst_level *bid, const struct mst_level *ask,
@@ -193,7 +193,7 @@ static void panel_best(const struct panel *panel,
     }
 }
 
-/* The service's own best bid and ask. */
+/* Draws the best bid and ask of the top channel. */
 static void panel_top(const struct panel *panel,
                       const struct board_market *market, struct draw_area area,
                       bool faint) {
@@ -207,25 +207,21 @@ static void panel_top(const struct panel *panel,
     }
 }
 
-/* The book's best bid and ask, if it has any. Returns how many rows. */
+/* Draws the book's best bid and ask, if any. Returns the number of rows. */
 static int panel_little(const struct panel *panel,
                         const struct board_market *market,
                         struct draw_area area, bool faint) {
-    const struct mst_level *best[2] = {NULL, NULL};
+    const struct mst_level *bid = mst_book_level(market->book, MST_BID, 0);
+    const struct mst_level *ask = mst_book_level(market->book, MST_ASK, 0);
 
-    for (int side = MST_BID; side <= MST_ASK; ++side) {
-        if (mst_book_depth(market->book, (enum mst_side)side) > 0) {
-            best[side] = mst_book_level(market->book, (enum mst_side)side, 0);
-        }
-    }
-    if (!best[MST_BID] && !best[MST_ASK]) {
+    if (!bid && !ask) {
         return 0;
     }
-    panel_best(panel, market, area, best[MST_BID], best[MST_ASK], "", faint);
+    panel_best(panel, market, area, bid, ask, "", faint);
     return 1;
 }
 
-/* A trade: when, for how much, how much, and whether the price went up. */
+/* Draws a trade: time, price, amount, and if the price rose or fell. */
 static void panel_trade(const struct panel *panel,
                         const struct board_market *market, uint64_t age,
                         struct draw_area row, bool faint) {
@@ -239,7 +235,7 @@ static void panel_trade(const struct panel *panel,
     int left = row.width - 1 - CLOCK_WIDTH;
     int x = row.x + 1 + CLOCK_WIDTH;
 
-    /* The time of day: after the date and 'T', without 'Z'. */
+    /* the time of day, between the 'T' and the 'Z' */
     text_time(trade->time_ns, time);
     time[TEXT_TIME_LEN - 2] = '\0';
     draw_text(row.y, row.x + 1, row.width - 1, DRAW_FAINT,
@@ -265,7 +261,6 @@ static void panel_trade(const struct panel *panel,
                  trade->amount, market->amount_places);
 }
 
-/* The last trades, newest first. */
 static void panel_trades(struct panel *panel, const struct board_market *market,
                          struct draw_area area, bool faint) {
     const struct board_trade *trade;
@@ -279,10 +274,8 @@ static void panel_trades(struct panel *panel, const struct board_market *market,
         int price = draw_decimal_width(trade->price, market->price_places);
         int amount = draw_decimal_width(trade->amount, market->amount_places);
 
-        panel->trade_price =
-            price > panel->trade_price ? price : panel->trade_price;
-        panel->trade_amount =
-            amount > panel->trade_amount ? amount : panel->trade_amount;
+        draw_widen(&panel->trade_price, price);
+        draw_widen(&panel->trade_amount, amount);
     }
     while (i-- > 0) {
         struct draw_area row = {area.y + 1 + i, area.x, 1, area.width};
@@ -320,7 +313,7 @@ static struct draw_area area_below(struct draw_area area, int rows) {
     return area;
 }
 
-/* Book and trades, beside each other or one below the other. */
+/* Draws book and trades, next to each other or one below the other. */
 static void panel_body(struct panel *panel, const struct board *board,
                        const struct board_market *market, struct draw_area area,
                        const struct verdict *verdict, unsigned group) {
@@ -337,7 +330,7 @@ static void panel_body(struct panel *panel, const struct board *board,
         book.width = book.width > BOOK_WIDTH ? BOOK_WIDTH : book.width;
         trades.x = book.x + book.width + 1;
     } else if (has_book && has_trades && area.height >= 8) {
-        /* A quarter for the trades, and what the book does not use. */
+        /* a quarter for the trades, and what the book does not use */
         book.height = ladder_height(area.height - area.height / 4 - 1);
         trades = area_below(area, book.height);
     } else {

@@ -1,6 +1,6 @@
 /*
- * A recording that is played, with the board of its markets: for `replay` and
- * `watch --replay`.
+ * Playing a recording, with the board of its markets: for `replay` and `watch
+ * --replay`.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,8 +8,29 @@
 #define PLAYBACK_H
 
 #include "board.h"
-#include "contents.h"
 #include "player.h"
+#include "out.h"
+
+/* The contents of a recording, found by reading it once. */
+struct contents {
+    char **names; /* of the markets */
+    size_t *objects;
+    size_t count;
+    unsigned channels;
+    bool pairs;
+    int links[RECORDING_NUMBERS]; /* number of each object's first link */
+    size_t link_count;            /* highest link number + 1 */
+    int status;                   /* exit status of the run */
+    bool failed;                  /* the run had failed */
+    bool cut;                     /* the recording ends unexpectedly */
+    uint64_t first_ns;            /* monotonic, of the first poll; 0: none */
+    int64_t wall_ns;              /* wall clock minus monotonic clock, then */
+};
+
+/* Reads a whole recording, and writes its messages to raw unless that is NULL.
+ * Returns 0 or an exit code, with a line on standard error. Without raw, the
+ * replay reports later damage, after it has shown everything before. */
+int contents_read(struct contents *contents, const char *path, struct raw *raw);
 
 #define PLAYBACK_LINKS (2 * RECORDING_NUMBERS)
 
@@ -19,29 +40,29 @@ struct playback {
     struct contents contents;
     struct board board; /* its books are the player's */
     struct player player;
-    bool closing; /* the run has asked the clients to close */
+    bool closing; /* the run has closed the clients */
     bool last;    /* the recorded run ends here */
 };
 
-/* Takes a path, or "-" for standard input. Finds the markets, and opens the
- * recording. Return an exit code, with a line on standard error. */
+/* Take a path, or "-" for standard input; find the markets; open the recording.
+ * Each returns an exit code, with a line on standard error. */
 int playback_prepare(struct playback *p, const char *path);
 int playback_begin(struct playback *p);
 int playback_open(struct playback *p);
 
-/* Whether the next call is a poll, and when it was: monotonic. */
+/* True if the next call is a poll; *ns is its monotonic time. */
 bool playback_due_ns(const struct playback *p, uint64_t *ns);
-/* Repeats calls up to the next poll: 1 with what came of it, as player_step();
- * 0 at the end; -1. */
+/* Repeats calls up to the next poll. Returns 1 with its result, as
+ * player_step(); 0 at the end; or -1. */
 int playback_step(struct playback *p, struct player_step *step);
-/* Takes an event in as the run did. Where it has failed, what has ended it is
- * told without a next attempt. Returns false for one that was not told. */
+/* Updates the board with an event, as the run did. An error that ended the run
+ * has no next attempt. Returns false if the run did not show the event. */
 bool playback_take(struct playback *p, struct mst_event *event, uint64_t now_ns,
                    struct board_market **market);
-/* The exit code for what playback_step() returned last, with a line. */
+/* Returns the exit code after playback_step() returned rc, with a line. */
 int playback_result(const struct playback *p, int rc);
 
-/* The links of all objects that there are. Returns how many. */
+/* Finds the links of all objects. Returns how many. */
 size_t playback_links(const struct playback *p,
                       const struct mst_link *links[PLAYBACK_LINKS]);
 void playback_end(struct playback *p);

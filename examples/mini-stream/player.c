@@ -12,12 +12,11 @@
 struct player_object {
     struct recording_setup setup;
     struct mst_memory memory[2];
-    bool made;                 /* well, and not yet wiped */
-    struct mst_client *client; /* one of the two */
+    bool made;                 /* initialised and not wiped */
+    struct mst_client *client; /* either this or pair */
     struct mst_pair *pair;
 };
 
-/* The books of a market. */
 struct player_book {
     struct player_book *next;
     int object;
@@ -34,7 +33,7 @@ static int fail(struct player *p, const char *what) {
     return -1;
 }
 
-/* Zeroed room, within bounds; or NULL. */
+/* Allocates zeroed memory, up to PLAYER_BYTES in total, or returns NULL. */
 static void *room(struct player *p, size_t len) {
     if (len > PLAYER_BYTES - p->bytes) {
         return NULL;
@@ -45,15 +44,20 @@ static void *room(struct player *p, size_t len) {
 
 /* ---- objects ---- */
 
-static void object_free(struct player_object *o) {
-    if (o == NULL) {
-        return;
-    }
+static void object_wipe(struct player_object *o) {
     if (o->made && o->client != NULL) {
         mst_client_wipe(o->client);
     } else if (o->made) {
         mst_pair_wipe(o->pair);
     }
+    o->made = false;
+}
+
+static void object_free(struct player_object *o) {
+    if (o == NULL) {
+        return;
+    }
+    object_wipe(o);
     free(o->memory[0].data);
     free(o->memory[1].data);
     free(o->client);
@@ -97,7 +101,7 @@ static int object_make(struct player *p, const struct recording_item *call) {
     if (o == NULL) {
         return fail(p, "no memory");
     }
-    object_free(*at); /* the program has made it anew */
+    object_free(*at); /* the program made it again */
     *at = o;
     if (!recording_setup_read(call->data, call->len, &o->setup)) {
         return fail(p, "malformed configuration");
@@ -145,7 +149,7 @@ struct mst_pair *player_pair(const struct player *p, int object) {
     return o != NULL && o->made ? o->pair : NULL;
 }
 
-/* Credentials or anchors are replaced. */
+/* Repeats the replacement of credentials or trust anchors. */
 static int access_renew(struct player *p, const struct recording_item *call) {
     int number = (int)call->values[0];
     struct mst_access *access = p->accesses[number];
@@ -164,7 +168,7 @@ static int access_renew(struct player *p, const struct recording_item *call) {
         return mst_access_set_credentials(access, "replay", "replay");
     }
 #ifndef MST_NO_TLS
-    static const br_x509_trust_anchor none; /* the port is secure itself */
+    static const br_x509_trust_anchor none; /* not used: the port is secure */
     return mst_access_set_anchors(access, &none, 1);
 #else
     return 0;
@@ -173,7 +177,7 @@ static int access_renew(struct player *p, const struct recording_item *call) {
 
 /* ---- subscriptions ---- */
 
-/* Makes the books of a subscription. */
+/* Prepares the books of a subscription. Returns false without memory. */
 static bool books_make(struct player *p, struct player_book *b) {
     size_t capacity = (size_t)b->capacity;
 
@@ -188,8 +192,8 @@ static bool books_make(struct player *p, struct player_book *b) {
     return true;
 }
 
-/* The books of a subscription: those that the market had before, where they are
- * alike. NULL where there is no memory for them. */
+/* Returns the books of a subscription: the market's previous ones if they have
+ * the same sizes. NULL without memory. */
 static struct player_book *books_of(struct player *p,
                                     const struct recording_item *call,
                                     const char *market) {
@@ -218,7 +222,7 @@ static struct player_book *books_of(struct player *p,
     return books_make(p, b) ? b : NULL;
 }
 
-/* The calls that name a subscription. */
+/* Repeats a call that names a subscription. */
 static int wish(struct player *p, const struct recording_item *call,
                 struct mst_client *client, struct mst_pair *pair) {
     enum mst_channel channel = (enum mst_channel)call->values[1];
@@ -248,17 +252,6 @@ static int wish(struct player *p, const struct recording_item *call,
 }
 
 /* ---- calls ---- */
-
-static void object_end(struct player *p, int number) {
-    struct player_object *o = p->objects[number];
-
-    if (o->client != NULL) {
-        mst_client_wipe(o->client);
-    } else {
-        mst_pair_wipe(o->pair);
-    }
-    o->made = false;
-}
 
 static void poll(const struct recording_item *call, struct player_step *step,
                  struct mst_client *client, struct mst_pair *pair) {
@@ -298,7 +291,7 @@ static int object_call(struct player *p, const struct recording_item *call,
             mst_pair_close(pair);
         }
         break;
-    case RECORDING_WIPE: object_end(p, number); break;
+    case RECORDING_WIPE: object_wipe(p->objects[number]); break;
     default: poll(call, step, client, pair);
     }
     return 0;

@@ -1,6 +1,6 @@
 /*
- * Plays a recording: makes the objects that it was made of and repeats each
- * call of the program's, so that the events of then come again.
+ * Plays a recording: makes the recorded objects again and repeats each recorded
+ * call, so that the same events come.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,8 +9,8 @@
 
 #include "replay_port.h"
 
-/* Bytes of objects, their memory and books, at most: 4 GiB, or 1 GiB where
- * addresses are of 32 bits. */
+/* Bytes of objects, memory and books, at most: 4 GiB, or 1 GiB with 32-bit
+ * addresses. */
 #define PLAYER_BYTES ((size_t)1 << (SIZE_MAX > UINT32_MAX ? 32 : 30))
 
 struct player_object;
@@ -35,12 +35,12 @@ struct player_step {
 
 /* Opens a recording. Returns 0, or -1 with a text in p->replay.error. */
 int player_open(struct player *p, const char *path);
-/* Repeats the next call: 1 with what came of it, which lives until the next
- * one; 0 at the end; -1 with a text in p->replay.error. */
+/* Repeats the next call. Returns 1 with its result, valid until the next call;
+ * 0 at the end; or -1 with a text in p->replay.error. */
 int player_step(struct player *p, struct player_step *step);
 void player_close(struct player *p);
 
-/* A client or a pair by its number; the other one is NULL. */
+/* A client or a pair by its number; NULL if it is the other. */
 struct mst_client *player_client(const struct player *p, int object);
 struct mst_pair *player_pair(const struct player *p, int object);
 

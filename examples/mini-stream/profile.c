@@ -1,12 +1,9 @@
 /*
- * Files that say where the service is and who the client is: the INI profile
- * and the JSON file of endpoints.
+ * The INI profile and the JSON file of endpoints: see settings.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* explicit_bzero() */
-
-#include "profile.h"
+#include "settings.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -16,6 +13,7 @@
 
 #include "inifile.h"
 #include "line.h"
+#include "text.h"
 
 static const char *const keys[SETTING_COUNT] = {
     [SETTING_WS_URL] = "ws_url",
@@ -33,7 +31,7 @@ const char *profile_key(enum setting setting) {
     return keys[setting];
 }
 
-/* A proxy's URL may have a password. */
+/* wiped: a proxy's URL may contain a password */
 static void layer_clear(struct layer *layer, enum setting setting) {
     char *value = layer->value[setting];
 
@@ -46,10 +44,7 @@ static void layer_clear(struct layer *layer, enum setting setting) {
 
 void layer_set(struct layer *layer, enum setting setting, const char *value) {
     layer_clear(layer, setting);
-    layer->value[setting] = strdup(value);
-    if (!layer->value[setting]) {
-        abort();
-    }
+    layer->value[setting] = text_must(strdup(value));
 }
 
 void layer_free(struct layer *layer) {
@@ -58,29 +53,20 @@ void layer_free(struct layer *layer) {
     }
 }
 
-/* A profile being read. */
 struct profile {
     const char *path;
     struct layer *layer;
     bool shared;
 };
 
-static bool is_path(enum setting setting) {
-    return setting == SETTING_ENDPOINTS || setting == SETTING_SECRET_FILE ||
-           setting == SETTING_CA;
-}
-
 static void profile_set(struct profile *profile, enum setting setting,
                         const char *value) {
-    char *path;
+    bool is_path = setting == SETTING_ENDPOINTS ||
+                   setting == SETTING_SECRET_FILE || setting == SETTING_CA;
+    char *path = is_path ? inifile_path(profile->path, value) : NULL;
 
-    if (is_path(setting)) {
-        path = inifile_path(profile->path, value);
-        layer_set(profile->layer, setting, path);
-        free(path);
-    } else {
-        layer_set(profile->layer, setting, value);
-    }
+    layer_set(profile->layer, setting, path ? path : value);
+    free(path);
 }
 
 static bool profile_value(void *context, const char *section, const char *name,

@@ -3,8 +3,6 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* asprintf() */
-
 #include "commands.h"
 
 #include <argp.h>
@@ -19,16 +17,16 @@
 #include "options.h"
 #include "text.h"
 
-/* What a profile may leave to options and the environment. */
+/* Settings that may come from options and the environment instead. */
 static const struct {
     enum setting setting;
-    const char *instead; /* for the check */
+    const char *instead; /* placeholder for `check` */
 } open_settings[] = {{SETTING_WS_URL, "wss://host.invalid"},
                      {SETTING_AUTH_URL, "https://host.invalid"},
                      {SETTING_CLIENT_ID, "none"}};
 
 struct profiles {
-    char **names; /* without ".ini"; "" is the default one; NULL at the end */
+    char **names; /* without ".ini"; "": the default; ends with NULL */
     size_t count;
     char **arguments;
     int argument_count;
@@ -54,7 +52,6 @@ static int is_profile(const struct dirent *entry) {
     return end && end != entry->d_name && strcmp(end, ".ini") == 0;
 }
 
-/* Finds them, in the order of their names. */
 static void profiles_find(struct profiles *profiles) {
     char *usual = settings_profile(NULL), *folder = settings_profile("*");
     struct dirent **entries = NULL;
@@ -63,21 +60,16 @@ static void profiles_find(struct profiles *profiles) {
     *strrchr(folder, '/') = '\0';
     count = scandir(folder, &entries, is_profile, alphasort);
     count = count < 0 ? 0 : count;
-    profiles->names = calloc((size_t)count + 2, sizeof *profiles->names);
-    if (!profiles->names) {
-        abort();
-    }
+    profiles->names =
+        text_must(calloc((size_t)count + 2, sizeof *profiles->names));
     if (usual) {
-        profiles->names[profiles->count++] = calloc(1, 1);
+        profiles->names[profiles->count++] = text_new("%s", "");
     }
     for (int i = 0; i < count; ++i) {
         char *name = entries[i]->d_name;
 
         *strrchr(name, '.') = '\0';
-        profiles->names[profiles->count] = strdup(name);
-        if (!profiles->names[profiles->count++]) {
-            abort();
-        }
+        profiles->names[profiles->count++] = text_must(strdup(name));
         free(entries[i]);
     }
     free(entries);
@@ -85,8 +77,8 @@ static void profiles_find(struct profiles *profiles) {
     free(usual);
 }
 
-/* The path of one that a person names, "" for the default one; or NULL, with a
- * line on standard error. */
+/* Returns the path of a profile, "" being the default one; NULL with a line on
+ * standard error if there is none. */
 static char *profile_path(const struct profiles *profiles, const char *name) {
     char *path = settings_profile(*name ? name : NULL);
     const char *close;
@@ -143,7 +135,7 @@ static int profile_show(const char *path) {
     return EXITS_OK;
 }
 
-/* Adds what the profile does not say, as a stand-in, and names it. */
+/* Adds placeholders for settings that the profile lacks, and lists these. */
 static void profile_complete(struct settings *settings,
                              const struct layer *layer, char *missing,
                              size_t len) {
@@ -160,27 +152,17 @@ static void profile_complete(struct settings *settings,
                      at == 0 ? "; without " : ", ", profile_key(setting));
         }
     }
-    /* What the environment says does not count. */
-    for (char **variable = environ; *variable;) {
-        char *name = strndup(*variable, strcspn(*variable, "="));
-
-        if (!name) {
-            abort();
-        }
-        if (strncmp(name, "MINI_STREAM_", strlen("MINI_STREAM_")) != 0 ||
-            unsetenv(name) != 0) {
-            ++variable;
-        }
-        free(name);
-    }
-    if (!layer->value[SETTING_SECRET_FILE]) {
-        setenv("MINI_STREAM_CLIENT_SECRET", "none", 1);
+    if (layer->value[SETTING_SECRET_FILE]) {
+        unsetenv(SETTINGS_ENV_SECRET);
+    } else {
+        setenv(SETTINGS_ENV_SECRET, "none", 1);
     }
 }
 
-/* Does with it all that a stream would do before it connects. */
+/* Does everything that a stream would do before it connects. */
 static int profile_check(const char *name, const char *path) {
-    struct settings settings = {.url = SETTING_WS_URL, .profile = (char *)path};
+    struct settings settings = {
+        .url = SETTING_WS_URL, .profile = (char *)path, .no_environment = true};
     struct network network = {.quiet = true};
     struct mst_config config = {0};
     struct layer layer = {{NULL}};
@@ -207,7 +189,8 @@ static int profile_check(const char *name, const char *path) {
     return ok ? EXITS_OK : EXITS_CONFIG;
 }
 
-/* Shows one profile, or checks several: those that are named, or all. */
+/* Shows or checks the named profiles; without names, shows the default one or
+ * checks all. */
 static int profiles_each(const struct profiles *profiles, bool check) {
     char **names = profiles->arguments + 1;
     int count = profiles->argument_count - 1;

@@ -1,13 +1,13 @@
 /*
- * The messages of a stream as they were received, from the trace.
+ * The messages of a stream as received: see out.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "raw.h"
+#include "out.h"
 
 #include <string.h>
 
-/* Passes over the response's head. Returns how many bytes belonged to it. */
+/* Skips the response's header. Returns its bytes in data. */
 static size_t raw_head(struct raw_link *link, const uint8_t *data, size_t len) {
     static const char end[] = "\r\n\r\n";
     size_t i = 0;
@@ -21,8 +21,7 @@ static size_t raw_head(struct raw_link *link, const uint8_t *data, size_t len) {
     return i;
 }
 
-/* A terminal would obey control characters, those of UTF-8's second block
- * too. */
+/* Replaces control characters for a terminal, C1 controls in UTF-8 as well. */
 static void raw_write(struct raw *raw, const uint8_t *data, size_t len) {
     if (!raw->terminal) {
         fwrite(data, 1, len, raw->file);

@@ -48,7 +48,7 @@ static int write_all(struct recorder *r, const uint8_t *data, size_t len) {
     return 0;
 }
 
-/* Writes what was gathered as a frame of its own. */
+/* Writes the collected items as a separate frame. */
 static void block_write(struct recorder *r) {
     size_t n;
 
@@ -62,7 +62,7 @@ static void block_write(struct recorder *r) {
         (void)fail(r, ZSTD_getErrorName(n));
     } else if (write_all(r, r->packed, n) != 0) {
         int error = errno;
-        /* What was written before can be read all the same. */
+        /* everything before stays readable */
         if (ftruncate(r->fd, (off_t)r->size) != 0) {
             errno = error;
         }
@@ -72,12 +72,11 @@ static void block_write(struct recorder *r) {
     }
 }
 
-/* Adds an item to the block, where there is room for it. */
+/* Adds an item to the block, which must have room for it. */
 static void item_add(struct recorder *r, const struct recording_item *item) {
     r->len += recording_write(&r->last, item, r->content + r->len);
 }
 
-/* Writes what each file begins with. */
 static void file_begin(struct recorder *r) {
     uint8_t data[RECORDING_ID + sizeof MST_VERSION];
     struct recording_item item = {.kind = RECORDING_FILE,
@@ -98,8 +97,9 @@ static void file_begin(struct recorder *r) {
     block_write(r);
 }
 
-/* Goes on in another file, once this one is large. It says so when the other
- * one has begun: a crash in between leaves a recording that ends here. */
+/* Continues in the next file once this one is large. The old file names it
+ * after it has begun: after a crash in between, the recording ends in the old
+ * file. */
 static void file_rotate(struct recorder *r) {
     const struct recording_item item = {.kind = RECORDING_NEXT};
     const int old = r->fd;
@@ -132,7 +132,7 @@ static void put(struct recorder *r, const struct recording_item *item) {
     if (r->fd < 0) {
         return;
     }
-    /* A large item is told apart from none by its data alone. */
+    /* RECORDING_ITEM is the size with the most data */
     if (r->len + RECORDING_ITEM - RECORDING_DATA + item->len >
         RECORDING_BLOCK) {
         block_write(r);
@@ -189,7 +189,7 @@ int recorder_close(struct recorder *r) {
 
 /* ---- the trace ---- */
 
-/* An item whose data is of any length. */
+/* Writes an item with data of any length, as several items if necessary. */
 static void data_put(struct recorder *r, struct recording_item *item) {
     size_t rest = item->len;
 
@@ -212,7 +212,7 @@ static void on_trace(void *context, const struct mst_trace *t) {
     }
     if (r->fd < 0 || t->link < 0 || t->link >= (int)RECORDING_NUMBERS ||
         t->kind == MST_TRACE_IN) {
-        return; /* MST_TRACE_READ has told of it */
+        return; /* MST_TRACE_READ reported it */
     }
     if (t->received_ns != r->received_ns[t->link]) {
         const struct recording_item received = {
@@ -244,7 +244,7 @@ static void lengths_set(size_t lengths[4], const struct mst_memory *memory) {
     lengths[3] = memory->read_ahead;
 }
 
-/* A client or a pair, whose other memory is not NULL. */
+/* Records a client, or a pair if other is not NULL. */
 static void object_put(struct recorder *r, int object,
                        struct recording_setup *setup,
                        const struct mst_memory *memory,
@@ -281,7 +281,7 @@ void recorder_pair(struct recorder *r, int object,
     object_put(r, object, &setup, memory, other);
 }
 
-/* A call that names a market; not one that the library refuses. */
+/* Records a call that names a market, unless the library refuses it. */
 static void market_put(struct recorder *r, enum recording_kind kind, int object,
                        enum mst_channel channel, const char *market,
                        const struct recorder_books *books) {

@@ -1,7 +1,7 @@
 /*
- * Writes a recording (see recording.h): what the program calls, and what the
- * library's trace tells of it. The trace masks the client's secrets (not what
- * the service sends back), and the credentials are never asked for.
+ * Writes a recording (see recording.h) of the calls of a program and the trace
+ * of the library. The trace masks the client's secrets, but not what the service
+ * sends back. The recorder never gets the credentials.
  *
  * In short:
  *
@@ -17,7 +17,7 @@
  *     ...
  *     recorder_close(&r);
  *
- * Each of these stands directly before the call that it is about.
+ * Each of these comes directly before the call that it records.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -29,13 +29,12 @@
 #include <zstd.h>
 
 struct recorder {
-    /* What is told of the trace beside, or NULL. */
+    /* Gets each trace event as well; or NULL. */
     void (*then)(void *context, const struct mst_trace *trace);
     void *then_context;
-    int status;  /* for the end: the program's exit status */
-    bool failed; /* and whether its run has failed */
-    /* Private, but that trouble is for all: "", or why nothing is written any
-     * more. */
+    int status;  /* for the end: the exit status */
+    bool failed; /* and if the run has failed */
+    /* Private, except trouble: "", or why recording has stopped. */
     char trouble[4200 + 120];
     int fd;
     char path[4096];
@@ -49,19 +48,19 @@ struct recorder {
     size_t len;
 };
 
-/* Creates FILE, which must not be there yet, for the owner's eyes alone. With
- * rotate_bytes another file is begun whenever one is so large; 0: never.
- * Returns 0, or -1 with a text in r->trouble. */
+/* Creates a new file that only its owner can read. Starts another file whenever
+ * one has reached rotate_bytes; 0: never. Returns 0, or -1 with a text in
+ * r->trouble. */
 int recorder_open(struct recorder *r, const char *path, uint64_t rotate_bytes);
-/* Ends the recording in order. Returns 0, or -1 with a text in r->trouble. */
+/* Ends the recording. Returns 0, or -1 with a text in r->trouble. */
 int recorder_close(struct recorder *r);
 
-/* Has a configuration traced to the recorder; a trace that was set there is
- * told as well, unless it is the recorder. */
+/* Makes a configuration trace to the recorder, which passes the events on to
+ * the trace function that was set before. */
 void recorder_configure(struct recorder *r, struct mst_config *config);
 
-/* The calls. object: a number of the program's, that of the call that makes it.
- * access: a shared one's number, or -1. */
+/* Records calls. object: the number of the program's object. access: the number
+ * of a shared one, or -1. */
 void recorder_client(struct recorder *r, int object,
                      const struct mst_config *config, int access,
                      const struct mst_memory *memory);
@@ -75,22 +74,21 @@ struct recorder_books {
     unsigned count;
     uint32_t capacity, thin;
 };
-/* A market's name that is not printable ASCII, or has a space, ends the
- * recording. */
+/* Recording ends if a market's name has a space or is not printable ASCII. */
 void recorder_subscribe(struct recorder *r, int object,
                         enum mst_channel channel, const char *market,
                         const struct recorder_books *books);
-/* RECORDING_UNSUBSCRIBE or RECORDING_RESYNC. */
+/* kind: RECORDING_UNSUBSCRIBE or RECORDING_RESYNC. */
 void recorder_named(struct recorder *r, enum recording_kind kind, int object,
                     enum mst_channel channel, const char *market);
-/* RECORDING_LIST, _ROTATE, _CLOSE or _WIPE, or of an access: _ACCESS. */
+/* kind: RECORDING_LIST, _ROTATE, _CLOSE, _WIPE or, for an access, _ACCESS. */
 void recorder_call(struct recorder *r, enum recording_kind kind, int object);
-/* RECORDING_CREDENTIALS or RECORDING_ANCHORS: of an access that is shared, or
- * of an object's own. */
+/* kind: RECORDING_CREDENTIALS or RECORDING_ANCHORS, of a shared access or an
+ * object's own. */
 void recorder_replaced(struct recorder *r, enum recording_kind kind, int number,
                        bool shared);
-/* Also writes the gathered data every 200 ms: if the program ends unexpectedly,
- * or the file is cut, no more than that is lost. */
+/* Also writes the collected items every 200 ms: an unexpected end of the
+ * program or the file loses no more than that. */
 void recorder_poll(struct recorder *r, int object, uint64_t monotonic_ns,
                    int64_t unix_ns);
 

@@ -1,5 +1,5 @@
 /*
- * The format of a recording's items: see recording.h.
+ * The items of a recording: see recording.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,8 +9,8 @@
 
 /* ---- items ---- */
 
-/* How many values a kind has, which of them are differences (a bit each),
- * whether it has data, and what it is called. */
+/* Each kind: number of values, a bit for each value that is a difference, if it
+ * has data, and its name. */
 static const struct {
     uint8_t values, differences;
     bool data;
@@ -78,7 +78,7 @@ bool recording_is_market(int64_t channel, const uint8_t *name, size_t len) {
     return len == 0;
 }
 
-/* Where the next bytes are written, or read: at end, nothing more. */
+/* A position in what is written or read; bad: input was malformed. */
 struct cursor {
     uint8_t *out;
     const uint8_t *in;
@@ -115,7 +115,7 @@ static uint64_t number_read(struct cursor *c) {
     return 0;
 }
 
-/* A value, with its sign in the lowest bit. */
+/* A value has its sign in the lowest bit. */
 static void value_write(struct cursor *c, int64_t value) {
     uint64_t n = (uint64_t)value << 1;
 
@@ -169,13 +169,13 @@ size_t recording_write(struct recording_last *last,
     return c.at;
 }
 
-/* A value that is out of range is found here, so that nobody else need look. */
+/* Checks all ranges, so that readers need not. */
 static bool item_is_good(const struct recording_item *item) {
     const int64_t *v = item->values;
     const enum recording_kind kind = item->kind;
 
     if (kind > RECORDING_FILE && (v[0] < 0 || v[0] >= RECORDING_NUMBERS)) {
-        return false; /* it is a link's, an object's or an access's number */
+        return false; /* the number of a link, object or access */
     }
     switch (kind) {
     case RECORDING_END:
@@ -205,7 +205,7 @@ static bool item_is_good(const struct recording_item *item) {
                (v[3] == 1 || v[1] < 0);
     case RECORDING_STOP: return v[1] <= 0 && v[1] > -1000;
     case RECORDING_CLOCK: return v[1] >= 0 && v[1] <= UINT32_MAX;
-    case RECORDING_UNIX: return v[1] >= -1; /* none, or 1970 to 2262 */
+    case RECORDING_UNIX: return v[1] >= -1; /* -1: none; else 1970 to 2262 */
     case RECORDING_IN:
     case RECORDING_OUT: return item->len > 0;
     case RECORDING_POLL:
@@ -309,13 +309,13 @@ void recording_of_trace(const struct mst_trace *t,
     item->len = t->text != NULL ? strlen(t->text) : t->len;
 }
 
-/* ---- what an object was made with ---- */
+/* ---- the configuration of an object ---- */
 
 #define SETUP_FLAGS                                              \
     (MST_STRICT_AMOUNTS | MST_ALLOW_PLAIN | MST_RESYNC_CROSSED | \
      MST_TRACE_ALL | MST_HOT_STANDBY | MST_NO_BURST)
 
-/* The numbers of a configuration, from the first time to the last. */
+/* The numbers of a configuration, from the first time to min_rate. */
 #define SETUP_FIRST offsetof(struct mst_config, resolve_ms)
 #define SETUP_NUMBERS                                        \
     ((offsetof(struct mst_config, min_rate) - SETUP_FIRST) / \

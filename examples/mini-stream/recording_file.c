@@ -31,8 +31,8 @@ __attribute__((format(printf, 2, 3))) static int fail(struct recording *r,
     return -1;
 }
 
-/* Unpacks the next frame: 1; 0 where the file has ended, or ends within it, as
- * after a crash. */
+/* Unpacks the next frame. Returns 1, 0 if the file ends here or within the
+ * frame, as after a crash, or -1. */
 static int block_next(struct recording *r) {
     const size_t room = ZSTD_compressBound(RECORDING_BLOCK);
     unsigned long long len;
@@ -79,7 +79,6 @@ static bool is_printable(const uint8_t *text, size_t len) {
     return len == 0;
 }
 
-/* Checks the item that each file begins with. */
 static int file_check(struct recording *r, const struct recording_item *item) {
     size_t version = item->len - RECORDING_ID;
 
@@ -112,7 +111,7 @@ static int file_check(struct recording *r, const struct recording_item *item) {
     return 0;
 }
 
-/* Begins to read the file at r->path. */
+/* Opens the file at r->path and reads its first item. */
 static int file_open(struct recording *r) {
     const size_t magic = strlen(RECORDING_MAGIC);
     struct recording_item item;
@@ -154,14 +153,6 @@ int recording_open(struct recording *r, const char *path) {
     return file_open(r);
 }
 
-/* Goes on to the next file. */
-static int file_next(struct recording *r) {
-    fclose(r->file);
-    r->file = NULL;
-    recording_path_next(r->path, &r->number);
-    return file_open(r);
-}
-
 int recording_next(struct recording *r, struct recording_item *item) {
     size_t used;
     int rc = 1;
@@ -186,8 +177,12 @@ int recording_next(struct recording *r, struct recording_item *item) {
             r->failed = item->values[1] != 0;
         } else if (item->kind != RECORDING_NEXT) {
             return 1;
-        } else if (file_next(r) != 0) {
-            return -1;
+        } else {
+            fclose(r->file);
+            recording_path_next(r->path, &r->number);
+            if (file_open(r) != 0) {
+                return -1;
+            }
         }
     }
     return 0;

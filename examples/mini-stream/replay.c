@@ -1,5 +1,5 @@
 /*
- * `mini-stream replay`: shows a recording again, as the stream was shown.
+ * `mini-stream replay`: shows a recording as the stream was shown.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,9 +25,9 @@
 
 struct replay_run {
     const char *path;
-    unsigned speed; /* of the recording's pace, thousandths; 0: at once */
+    unsigned speed; /* of the recorded pace; 0: no pauses */
     struct moment {
-        bool given, after; /* after: ns since the first poll */
+        bool given, after; /* after: relative to the first poll */
         int64_t ns;        /* Unix */
     } from, to;
     struct out out;
@@ -60,7 +59,7 @@ static struct moment replay_moment(const struct argp_state *state,
 
     if (mst_time_parse(text, strlen(text), &moment.ns) != 0) {
         if (text[strspn(text, "0123456789.")] != '\0') {
-            argp_failure(state, EXITS_USAGE, 0,
+            options_fail(state,
                          "--%s %s: neither seconds nor a time such as "
                          "2026-01-02T03:04:05.678Z",
                          option, text);
@@ -87,7 +86,7 @@ static error_t replay_key(int key, char *arg, struct argp_state *state) {
     case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); return 0;
     case ARGP_KEY_ARG:
         if (run->path) {
-            argp_failure(state, EXITS_USAGE, 0,
+            options_fail(state,
                          "%s: only one recording at a time; its further files "
                          "are found automatically",
                          arg);
@@ -96,8 +95,8 @@ static error_t replay_key(int key, char *arg, struct argp_state *state) {
         return 0;
     case ARGP_KEY_END:
         if (!run->path) {
-            argp_failure(state, EXITS_USAGE, 0,
-                         "no file given: `%s --help' says more", state->name);
+            options_fail(state, "no file given: `%s --help' says more",
+                         state->name);
         }
         return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -126,7 +125,7 @@ static void replay_parse(struct replay_run *run, int argc, char **argv) {
     }
 }
 
-/* Waits until it is as late as it was then. */
+/* Waits until as much time has passed as in the recording. */
 static void replay_pace(struct replay_run *run, uint64_t ns) {
     uint64_t due, past;
     struct timespec until;
@@ -146,12 +145,11 @@ static void replay_pace(struct replay_run *run, uint64_t ns) {
            EINTR) {}
 }
 
-/* Where a moment lies: Unix ns. */
 static int64_t replay_ns(const struct moment *moment, int64_t first_ns) {
     return moment->after ? first_ns + moment->ns : moment->ns;
 }
 
-/* Shows what came of a poll. Returns false after the last moment. */
+/* Shows the result of a poll. Returns false after the last moment. */
 static bool replay_show(struct replay_run *run, struct player_step *step) {
     const struct contents *contents = &run->playback.contents;
     const int64_t first_ns = contents->wall_ns + (int64_t)contents->first_ns;
@@ -183,15 +181,15 @@ static bool replay_show(struct replay_run *run, struct player_step *step) {
     return true;
 }
 
-/* The exit code for what playback_step() returned last. */
+/* Returns the exit code after playback_step() returned rc. */
 static int replay_result(struct replay_run *run, int rc) {
     fflush(run->out.file);
     run->out.cut = rc == 0 && run->playback.contents.cut;
     return playback_result(&run->playback, rc);
 }
 
-/* Repeats call after call, up to the end of the run that was recorded, or a
- * difference. Returns an exit code. */
+/* Repeats all calls, up to the end of the recorded run or a difference. Returns
+ * an exit code. */
 static int replay_play(struct replay_run *run) {
     struct player_step step;
     int rc = playback_open(&run->playback);
@@ -217,18 +215,16 @@ static int replay_raw(struct replay_run *run) {
     return result == EXITS_OK ? replay_result(run, 0) : result;
 }
 
-/* Whether the output is a file of the recording, which would be lost. */
+/* True if the output is a file of the recording, which would be lost. */
 static bool replay_onto_itself(const struct replay_run *run) {
-    struct stat to, from;
     char path[sizeof run->playback.player.replay.recording.path];
     int n = snprintf(path, sizeof path - 24, "%s", run->path);
 
-    if (!run->out.path || stat(run->out.path, &to) != 0 ||
-        n >= (int)sizeof path - 24) {
-        return false; /* so long a path is refused */
+    if (n >= (int)sizeof path - 24) {
+        return false; /* recording_open() refuses it */
     }
-    for (unsigned i = 1; stat(path, &from) == 0; ++i) {
-        if (from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
+    for (unsigned i = 1; access(path, F_OK) == 0; ++i) {
+        if (out_is(&run->out, path)) {
             return true;
         }
         sprintf(path + n, ".%u", i);

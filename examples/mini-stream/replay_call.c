@@ -1,9 +1,9 @@
 /*
- * The items of a call, and what of them is used up: see replay_private.h.
+ * The items of a call, and which of them are used up: see replay_port.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "replay_private.h"
+#include "replay_port.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -75,7 +75,6 @@ static bool is_for(const struct replay_item *item, enum replay_use use) {
     }
 }
 
-/* What of a link is used up in the call at hand. */
 struct replay_line *replay_line_of(struct replay *r, int link) {
     struct replay_line *line = &r->lines[link];
 
@@ -89,7 +88,6 @@ struct replay_line *replay_line_of(struct replay *r, int link) {
     return line;
 }
 
-/* The next item of this use on a link, or NULL. */
 struct replay_item *replay_peek(struct replay *r, int link,
                                 enum replay_use use) {
     size_t *at = &replay_line_of(r, link)->at[use];
@@ -112,7 +110,6 @@ void replay_used(struct replay *r, int link, enum replay_use use) {
     }
 }
 
-/* Has all that the library told or sent before an item happened? */
 bool replay_is_next(struct replay *r, int link,
                     const struct replay_item *item) {
     const struct replay_item *told = replay_peek(r, link, USE_TOLD);
@@ -121,7 +118,6 @@ bool replay_is_next(struct replay *r, int link,
     return (told == NULL || told > item) && (out == NULL || out > item);
 }
 
-/* The next item of a kind on any link, or NULL; it is used up. */
 const struct replay_item *replay_take(struct replay *r, size_t *at,
                                       enum recording_kind kind) {
     while (*at < r->items_len && r->items[*at].kind != kind) {
@@ -143,7 +139,7 @@ static int too_large(struct replay *r) {
     return -1;
 }
 
-/* Keeps an item of the call: 0, or -1. */
+/* Keeps an item of the call. Returns 0 or -1. */
 static int item_add(struct replay *r, const struct recording_item *item) {
     struct replay_item *to;
 
@@ -160,7 +156,7 @@ static int item_add(struct replay *r, const struct recording_item *item) {
         r->items = to;
         r->items_size = size;
     }
-    if (item->len >= r->data_size - r->data_len) { /* there always is some */
+    if (item->len >= r->data_size - r->data_len) { /* never without memory */
         size_t size = r->data_size * 2 + item->len + 64;
         uint8_t *data = realloc(r->data, size);
         if (data == NULL) {
@@ -191,7 +187,6 @@ static void call_copy(struct recording_item *to, uint8_t *data,
     }
 }
 
-/* Reads the items of the call at hand, up to the next call. */
 int replay_call_read(struct replay *r) {
     struct recording_item item;
     int rc;
@@ -220,7 +215,7 @@ int replay_call_read(struct replay *r) {
     return 0;
 }
 
-/* Did all happen that was recorded for the call? */
+/* Checks that everything recorded for the call has happened. */
 static void call_check(struct replay *r) {
     for (size_t i = 0; i < r->items_len && r->error[0] == '\0'; i++) {
         const struct replay_item *item = &r->items[i];
@@ -257,7 +252,7 @@ int replay_next(struct replay *r, const struct recording_item **call) {
         return -1;
     }
     if (!r->has_next && r->recording.cut) {
-        return 0; /* nobody knows whether it was whole */
+        return 0; /* the call may be incomplete */
     }
     r->port->flags = MST_PORT_SECURE;
     *call = &r->call;

@@ -1,10 +1,10 @@
 /*
- * Replay of a recording: see replay_port.h.
+ * The port of a replay: see replay_port.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #define _GNU_SOURCE /* memmem() */
-#include "replay_private.h"
+#include "replay_port.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@ static int port_resolve(void *context, int link,
            told->values[2] == MST_STATE_CONNECT;
 }
 
-/* The clock was read whenever the handshake had computed: the last reading is
- * what counts. */
+/* A handshake reads the clock after each computation: the last reading
+ * counts. */
 static void handshake_clock(struct replay *r, int link) {
     const struct replay_item *told = replay_peek(r, link, USE_TOLD);
     size_t end = told != NULL ? (size_t)(told - r->items) : r->items_len;
@@ -65,7 +65,7 @@ static int port_connect(void *context, int link, int address) {
     return told->kind == RECORDING_OPENED;
 }
 
-/* The scope that a token is asked for. */
+/* Keeps the scope in a request for a token. */
 static void scope_keep(struct replay *r, const char *form, size_t len) {
     static const char name[] = "&scope=";
     const char *at = memmem(form, len, name, sizeof name - 1);
@@ -86,7 +86,7 @@ static void scope_keep(struct replay *r, const char *form, size_t len) {
     r->scope[n] = '\0';
 }
 
-/* The first item of a link, of all that is not used up, from this one on. */
+/* The first unused item of a link, starting with this one. */
 static const struct replay_item *first_left(struct replay *r, int link,
                                             const struct replay_item *from) {
     const struct replay_item *first = NULL;
@@ -101,10 +101,10 @@ static const struct replay_item *first_left(struct replay *r, int link,
     return first;
 }
 
-/* Where a send did not take all of a record of TLS, nobody knows how much was
- * left of it. Of what is in it one byte is kept back for as long as sends were
- * to come that did not take all. Several at a time, where nothing else happened
- * in between, are one here: there may have been more than there are bytes. */
+/* If a send took only part of a TLS record, the recording does not say how much
+ * was left. So one byte of the record is kept back as long as partial sends
+ * follow. Several in a row count as one: there may have been more of them than
+ * bytes. */
 static int send_record(struct replay *r, int link,
                        const struct replay_item *item, size_t len) {
     const struct replay_item *next = item, *out;
@@ -120,11 +120,11 @@ static int send_record(struct replay *r, int link,
     }
     out = replay_peek(r, link, USE_OUT);
     if (out != NULL && out == next) {
-        return 1; /* it is followed by what was sent next */
+        return 1; /* the next record follows */
     }
     if (item->values[2] == 0 &&
         (next == NULL || next != replay_peek(r, link, USE_SEND))) {
-        /* Nor does the next send get further. */
+        /* The next send gets no further, either. */
         r->lines[link].at[USE_SEND] = (size_t)(item - r->items);
         return 0;
     }
@@ -140,7 +140,7 @@ static int port_send(void *context, int link, const void *data, size_t len) {
         line->asked = true;
         scope_keep(r, data, len);
     }
-    /* One of before was of bytes of TLS alone. */
+    /* earlier partial sends were of TLS bytes only */
     while (item != NULL && (size_t)(item - r->items) < line->told) {
         replay_used(r, link, USE_SEND);
         item = replay_peek(r, link, USE_SEND);
@@ -163,7 +163,7 @@ static int port_send(void *context, int link, const void *data, size_t len) {
     return (size_t)item->values[2] < len ? (int)item->values[2] : (int)len - 1;
 }
 
-/* Gives what came at a time: an item, or several where it was long. */
+/* Delivers the data of one recv(): an item, or several if it was long. */
 static int receive(struct replay *r, int link, uint8_t *to, size_t len) {
     struct replay_line *line = replay_line_of(r, link);
     size_t *part = &line->part[USE_IN], got = 0;
@@ -207,8 +207,8 @@ static int port_recv(void *context, int link, void *data, size_t len) {
     } else if (!line->token) {
         n = receive(r, link, data, len);
     }
-    /* A request for a token is not recorded: its answer may have come, and the
-     * connection's end, in the poll that sent it. */
+    /* Requests for tokens are not recorded. The response, and the end of the
+     * connection, may have come in the same poll as the request. */
     ends = n == 0 && (!line->token || line->asked)
                ? replay_peek(r, link, USE_ENDS)
                : NULL;
@@ -256,7 +256,7 @@ static int port_unix_ns(void *context, int64_t *ns) {
     }
     r->trying = (int)item->values[0];
     told = replay_peek(r, r->trying, USE_TOLD);
-    /* Over a port that is not secure the library needs the time. */
+    /* With a port that is not secure, the library needs the time. */
     r->port->flags = told != NULL && told->kind == RECORDING_ERROR &&
                              told->values[1] == MST_ERR_CLOCK
                          ? 0
@@ -271,7 +271,7 @@ static int port_entropy(void *context, void *data, size_t len) {
         replay_take(r, &r->random_at, RECORDING_RANDOM);
 
     if (item == NULL || item->len != len) {
-        return MST_ERR_ENTROPY; /* as it was, or it will be seen to differ */
+        return MST_ERR_ENTROPY; /* as recorded, or a difference will show up */
     }
     memcpy(data, r->data + item->data, len);
     return 0;
@@ -296,7 +296,7 @@ static int port_detail(void *context, int link) {
     return ((struct replay *)context)->lines[link].detail;
 }
 
-/* ---- what the library tells ---- */
+/* ---- the trace ---- */
 
 static void told_check(struct replay *r, int link,
                        const struct recording_item *now) {
@@ -374,8 +374,8 @@ void replay_configure(struct replay *r, struct recording_setup *setup) {
     config->flags |= MST_TRACE_ALL | MST_NO_BURST;
     config->trace = on_trace;
     config->trace_context = r;
-    /* What was too late then comes as an error: an address of several that was
-     * may have been followed by another. */
+    /* Timeouts come as recorded errors: after an address that timed out,
+     * another one may have followed. */
     config->resolve_ms = config->connect_ms = config->tls_ms = 24u * 86400000u;
 }
 
@@ -400,7 +400,7 @@ int replay_open(struct replay *r, const char *path, struct mst_port *port) {
                               .now_ns = port_now_ns,
                               .token_load = port_token_load,
                               .detail = port_detail};
-    /* What stands before the first call is of none. */
+    /* Items before the first call belong to no call. */
     return replay_call_read(r);
 }
 

@@ -1,15 +1,13 @@
 /*
- * Replay of a recording: a port that is secure itself, which gives the library
- * what the port of then gave, each in the call in which it did. The same calls
- * then have the same events.
+ * Replay of a recording: a secure port that returns to the library what the
+ * recorded port returned, call by call, so that the same events come.
  *
- * What the library does is compared with what it did: its states, errors,
- * requests and all that it sends, masked as in the trace. The first difference
- * ends the replay, and says where it is: another build behaves differently, or
- * the recording is not whole.
+ * The library's states, errors, requests and sent data, masked as in the trace,
+ * are compared with the recording. The first difference ends the replay with
+ * its place: this build behaves differently, or the recording is damaged.
  *
- * The token endpoint's answers are not in a recording: they are made up from
- * what the library said of them, with a token of '*' of the same length.
+ * The token endpoint's responses are not recorded. They are made up to cause
+ * the recorded result, with a token of '*' of the same length.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -18,7 +16,7 @@
 
 #include "recording.h"
 
-/* Of one call, at most. */
+/* Items and bytes of one call, at most. */
 #define REPLAY_ITEMS 65536u
 #define REPLAY_BYTES (1u << 24)
 
@@ -30,39 +28,39 @@ struct replay_item {
     size_t data, len;     /* in replay.data */
 };
 
-/* Private: how far the items of a call are used up, by what they are for. */
+/* Private: the uses of a call's items. */
 enum replay_use {
-    USE_TOLD, /* what the trace must tell as well */
+    USE_TOLD, /* the trace must report it as well */
     USE_OUT,
     USE_IN,
-    USE_ENDS, /* recv has no more */
-    USE_SEND, /* send did not take all */
+    USE_ENDS, /* recv() had no more */
+    USE_SEND, /* send() did not accept all */
     USES
 };
 struct replay_line {
-    uint64_t call; /* that what follows is of */
+    uint64_t call; /* the call that the next members are for */
     size_t at[USES];
-    size_t part[USES]; /* of the data of the item there */
-    size_t told;       /* the last item that the library told as well, + 1 */
-    bool made;         /* the token endpoint's answer */
-    /* Of the connection. */
+    size_t part[USES]; /* used bytes of that item's data */
+    size_t told;       /* last item that the library reported, + 1 */
+    bool made;         /* the token endpoint's response is made */
+    /* About the connection. */
     bool tls, token, asked;
     int detail;
     uint64_t received_ns;
 };
 
 struct replay {
-    /* What is told of the trace beside, or NULL. */
+    /* Gets each trace event as well; or NULL. */
     void (*then)(void *context, const struct mst_trace *trace);
     void *then_context;
     struct recording recording;
     struct mst_port *port;
-    uint64_t calls; /* so many were given, with the one at hand */
-    /* "", or what went wrong. The service's words may stand in it: it is not
-     * for a terminal as it is. */
+    uint64_t calls; /* number of the current call */
+    /* "", or an error. It may contain text of the service: clean it for
+     * terminals. */
     char error[5000];
-    bool differs;                     /* it is a difference */
-    struct recording_item call, next; /* at hand, and the one after it */
+    bool differs;                     /* the error is a difference */
+    struct recording_item call, next; /* the current one and the next one */
     uint8_t call_data[RECORDING_DATA], next_data[RECORDING_DATA];
     bool has_next;
     struct replay_item *items;
@@ -70,29 +68,65 @@ struct replay {
     uint8_t *data;
     size_t data_len, data_size;
     struct replay_line lines[RECORDING_NUMBERS];
-    uint64_t received_ns[RECORDING_NUMBERS]; /* as the items say */
-    size_t clock_at, unix_at, random_at;     /* items */
-    bool clock_stands;                       /* at the next reading */
+    uint64_t received_ns[RECORDING_NUMBERS]; /* of the items */
+    size_t clock_at, unix_at, random_at;     /* indices of items */
+    bool clock_stands; /* the next reading returns the same time */
     uint32_t now_ms;
     int64_t unix_ns;
     uint64_t now_ns;
-    int trying;                 /* the link that reads the wall clock */
-    char scope[RECORDING_TEXT]; /* that a token was asked for last */
+    int trying;                 /* the link that last read the wall clock */
+    char scope[RECORDING_TEXT]; /* of the last request for a token */
     uint8_t reply[20000];
     size_t reply_at, reply_len;
 };
 
-/* Opens a recording and fills in the port that belongs to it, both borrowed
- * until replay_close(). Returns 0, or -1 with r->error. */
+/* Opens a recording and fills in its port. Both are borrowed until
+ * replay_close(). Returns 0, or -1 with r->error. */
 int replay_open(struct replay *r, const char *path, struct mst_port *port);
-/* The next call that the program made: 1 with *call, which lives until the next
- * one; 0 at the end (r->recording.cut: it was cut off there); or -1 with
- * r->error. The program makes it before it asks for the next. */
+/* Reads the next call, which the caller makes before it asks for another.
+ * Returns 1 with *call, valid until then; 0 at the end (r->recording.cut: an
+ * unexpected end); or -1 with r->error. */
 int replay_next(struct replay *r, const struct recording_item **call);
 void replay_close(struct replay *r);
 
-/* The configuration as recorded, with credentials and flags that make it
- * replay: for an object that lives as long as the setup. */
+/* Completes a recorded configuration with credentials and the trace. The setup
+ * must live as long as the object. */
 void replay_configure(struct replay *r, struct recording_setup *setup);
+
+/* ---- private: what the files of a replay share ---- */
+
+/* Reports a difference, which ends the replay. Only the first one counts. */
+void replay_differ(struct replay *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+void replay_item_name(char out[200], enum recording_kind kind,
+                      const int64_t *values, const uint8_t *data, size_t len);
+
+/* True for the kinds of USE_TOLD. */
+bool replay_is_told(enum recording_kind kind);
+
+/* The state of a link in the current call. */
+struct replay_line *replay_line_of(struct replay *r, int link);
+
+/* The next item of this use on a link, or NULL. replay_used() consumes it. */
+struct replay_item *replay_peek(struct replay *r, int link,
+                                enum replay_use use);
+void replay_used(struct replay *r, int link, enum replay_use use);
+
+/* True if everything that the library reported or sent before an item has
+ * happened again. */
+bool replay_is_next(struct replay *r, int link, const struct replay_item *item);
+
+/* The next item of a kind on any link, from *at on, or NULL. Consumes it. */
+const struct replay_item *replay_take(struct replay *r, size_t *at,
+                                      enum recording_kind kind);
+
+/* Reads the items of the current call. Returns 0, or -1 with r->error;
+ * replay_read_fail() copies the recording's error. */
+int replay_call_read(struct replay *r);
+int replay_read_fail(struct replay *r);
+
+/* Makes up the token endpoint's response, once its result is recorded. */
+void replay_reply(struct replay *r, int link);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * What the token endpoint says in a replay: see replay_private.h.
+ * The token endpoint's responses in a replay: see replay_port.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "replay_private.h"
+#include "replay_port.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static void reply_token(struct replay *r, int64_t life_s, int64_t len) {
     reply_body(r, 200, "", body);
 }
 
-/* The body of a refusal with the code that was recorded. */
+/* Writes the body of a refusal with the recorded code. */
 static void reply_code(const struct replay *r, const struct replay_item *e,
                        char *body, size_t len) {
     json_t *code =
@@ -53,7 +53,7 @@ static void reply_code(const struct replay *r, const struct replay_item *e,
     json_decref(code);
 }
 
-/* Bytes of the scope before the word that the error is about. */
+/* Bytes of the scope before the word in the error. */
 static size_t words_before(const struct replay *r,
                            const struct replay_item *e) {
     const char *at = r->scope;
@@ -66,7 +66,7 @@ static size_t words_before(const struct replay *r,
     return (size_t)(at - r->scope);
 }
 
-/* An answer that leads to the error that was recorded. */
+/* Makes a response that causes the recorded error. */
 static void reply_error(struct replay *r, const struct replay_item *e,
                         bool came) {
     char head[60] = "", body[MST_TOKEN_MAX + 200] = "{}";
@@ -78,11 +78,9 @@ static void reply_error(struct replay *r, const struct replay_item *e,
     }
     switch (e->values[1]) {
     case MST_ERR_TOKEN_REFUSED: reply_code(r, e, body, sizeof body); break;
-    case MST_ERR_TOKEN_TYPE:
-        snprintf(body, sizeof body, "{\"token_type\":\"X\"}");
-        break;
+    case MST_ERR_TOKEN_TYPE: strcpy(body, "{\"token_type\":\"X\"}"); break;
     case MST_ERR_TOKEN_SCOPE:
-        /* All before the word that was missing. */
+        /* everything before the missing word */
         snprintf(body, sizeof body, "{\"scope\":\"%.*s\"}",
                  (int)words_before(r, e), r->scope);
         break;
@@ -117,7 +115,7 @@ static void reply_error(struct replay *r, const struct replay_item *e,
         case MST_ERR_HTTP_BODY:
             reply_add(r, "Content-Length: 999999999\r\n\r\n");
             break;
-        default: /* what came was cut off */
+        default: /* an incomplete response */
             if (status == 0 && came) {
                 reply_add(r, "H");
             }
@@ -127,7 +125,6 @@ static void reply_error(struct replay *r, const struct replay_item *e,
     reply_body(r, status, head, body);
 }
 
-/* The answer is all there once the recording says what became of it. */
 void replay_reply(struct replay *r, int link) {
     struct replay_line *line = replay_line_of(r, link);
     const struct replay_item *told = replay_peek(r, link, USE_TOLD);

@@ -1,6 +1,5 @@
 /*
- * A run: network, clients and board from their options, polled until something
- * ends it.
+ * A run: see run.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -16,20 +15,14 @@
 #include "line.h"
 #include "note.h"
 #include "signals.h"
-#include "tally.h"
 
 #define NS_PER_MS 1000000u
 #define NS_PER_S 1000000000u
 
-/* The longest sleep: a signal may come just before it. */
-#define WAIT_MS 200
-
 static void run_trace(void *context, const struct mst_trace *trace) {
     struct run *run = context;
 
-    if (trace->kind == MST_TRACE_OPEN) {
-        text_set_target(trace->link, trace->text, trace->value);
-    }
+    text_trace(NULL, trace);
     if (run->options->verbose && !run->options->quiet) {
         note_trace(stderr, &run->note, clock_unix_ns(), trace);
     }
@@ -99,8 +92,7 @@ void run_sum(const struct run *run, struct mst_stats *stats) {
     clients_stats(run->clients.links, run->clients.link_count, stats);
 }
 
-/* The exit code of the trouble that a stream is in which shall have worked up
- * to now, or EXITS_OK. */
+/* Returns the error's exit code if a stream is down, or EXITS_OK. */
 static int run_trouble(const struct run *run) {
     for (size_t i = 0; i < run->board.object_count; ++i) {
         if (run->board.objects[i].open == 0) {
@@ -125,8 +117,8 @@ void run_fail(struct run *run, int result) {
     run_close(run);
 }
 
-/* Why nothing will ever come: what was refused, what would be right, and the
- * reason unless a line has it. */
+/* Reports a refused subscription, the name that may be right, and the reason
+ * unless a note has it. */
 static void run_say_refused(const struct run *run) {
     const char *channel = mst_channel_name(MST_HEARTBEAT);
     const char *why = run->board.heartbeat_refused;
@@ -155,9 +147,8 @@ static void run_say_refused(const struct run *run) {
             strcmp(name, upper) != 0 ? upper : "");
 }
 
-/* The exit code with which an event ends the run, or EXITS_OK. What will not
- * mend by itself is no reason to wait, unless it has worked before; nor are
- * refusals, where there is nothing else. */
+/* Returns the exit code if an event ends the run, or EXITS_OK. Permanent errors
+ * end it unless it was open before; refusals do if everything is refused. */
 static int run_verdict(const struct run *run, const struct mst_event *event) {
     const struct mst_failure *failure = &event->as.failure;
 
@@ -172,13 +163,12 @@ static int run_verdict(const struct run *run, const struct mst_event *event) {
     return EXITS_OK;
 }
 
-/* Sums up on standard error what was not written about messages. */
+/* Reports how many notes about messages were left out. */
 static void run_rest(struct run *run) {
     note_rest(stderr, &run->note, clock_unix_ns());
 }
 
-/* Counts an event that is data. Returns false if it is one too many to be
- * shown. */
+/* Counts an event with data. Returns false if it exceeds --count. */
 static bool run_count(struct run *run, const struct mst_event *event) {
     const unsigned most = run->options->count;
     const enum mst_event_type type = event->type;
@@ -189,7 +179,7 @@ static bool run_count(struct run *run, const struct mst_event *event) {
                       !(beats && type == MST_EVENT_HEARTBEAT))) {
         return true;
     }
-    if (run->count >= most && !run->records) { /* a replay shows all of it */
+    if (run->count >= most && !run->records) { /* a replay would show it */
         return false;
     }
     run->count += type != MST_EVENT_PART ||
@@ -200,8 +190,8 @@ static bool run_count(struct run *run, const struct mst_event *event) {
     return true;
 }
 
-/* Takes an event in. Returns false where it is not to be told: that a
- * connection ends because the run has failed, or data after the last one. */
+/* Handles an event. Returns false if it is not shown: a connection that closes
+ * because the run has failed, or data after the last message. */
 static bool run_take(struct run *run, struct mst_event *event,
                      uint64_t now_ns) {
     int verdict = EXITS_OK;
@@ -240,7 +230,6 @@ static bool run_take(struct run *run, struct mst_event *event,
     return true;
 }
 
-/* The line of --stats. */
 static void run_stats(struct run *run, uint64_t now_ns) {
     struct mst_stats stats;
 
@@ -253,21 +242,19 @@ static void run_stats(struct run *run, uint64_t now_ns) {
     run->stats_ns = now_ns;
 }
 
-/* Tells once that nothing is recorded any more; where that is all that the run
- * is for, it ends. */
+/* Reports once that recording has stopped; `record` then ends. */
 static void run_check_recording(struct run *run) {
     if (run->records && run->recorder.trouble[0] != '\0' && !run->unrecorded) {
         run->unrecorded = true;
         fprintf(stderr, "mini-stream: recording: %s\n", run->recorder.trouble);
+        run->result = run->result == EXITS_OK ? EXITS_LOCAL : run->result;
         if (run->options->only_records) {
             run_fail(run, EXITS_LOCAL);
-        } else if (run->result == EXITS_OK) {
-            run->result = EXITS_LOCAL;
         }
     }
 }
 
-/* Tells once that the token is not kept for the next start. */
+/* Reports once that the token is not kept. */
 static void run_check_token(struct run *run) {
     const struct mst_posix *posix = &run->network.posix;
 
@@ -281,7 +268,7 @@ static void run_check_token(struct run *run) {
     }
 }
 
-/* Looks at what ends the run from outside, and at what is due. */
+/* Handles signals, deadlines and periodic tasks. */
 static void run_check(struct run *run, uint64_t now_ns) {
     const struct options *options = run->options;
 
@@ -327,20 +314,18 @@ int run_poll(struct run *run, struct mst_event *event, uint64_t *now_ns) {
 }
 
 void run_wait(struct run *run, uint32_t max_ms) {
-    uint32_t ms = max_ms < WAIT_MS ? max_ms : WAIT_MS;
+    uint32_t ms = max_ms < NETWORK_WAIT_MS ? max_ms : NETWORK_WAIT_MS;
 
     mst_posix_wait(&run->network.posix, run->clients.links,
                    run->clients.link_count, ms);
 }
 
-/* What is left to be written may not find room. */
+/* Ends the recording: its last block may fail. */
 static void run_end_recording(struct run *run) {
     run->recorder.status = run->result;
     run->recorder.failed = run->failed;
-    if (run->records && recorder_close(&run->recorder) != 0 &&
-        !run->unrecorded) {
-        fprintf(stderr, "mini-stream: recording: %s\n", run->recorder.trouble);
-        run->result = run->result == EXITS_OK ? EXITS_LOCAL : run->result;
+    if (run->records && recorder_close(&run->recorder) != 0) {
+        run_check_recording(run);
     }
     run->records = false;
 }
@@ -364,7 +349,7 @@ int run_end(struct run *run) {
 
 void run_free(struct run *run) {
     clients_free(&run->clients);
-    if (run->records) { /* the run has not begun: the file is not in the way */
+    if (run->records) { /* the run did not begin: remove the file */
         (void)recorder_close(&run->recorder);
         unlink(run->options->record);
     }

@@ -1,7 +1,7 @@
 /*
- * The terminal, taken over by ncurses.
+ * The terminal: see screen.h.
  *
- * ncurses sets the terminal up and restores it. In between its descriptor is a
+ * ncurses sets the terminal up and restores it. In between, its descriptor is a
  * file in memory that collects one picture, which is sent from there.
  *
  * SPDX-License-Identifier: 0BSD
@@ -25,25 +25,25 @@
 
 #include "examples/start.h"
 
-/* The speed that every pseudo-terminal says it has. */
+/* The speed that every pseudo-terminal reports. */
 #define SPEED_UNKNOWN 38400
 
-/* Time that is given to a terminal: for a part of a picture, and at the end. */
+/* Time to wait for a terminal: for part of a picture, and at the end. */
 #define PATIENCE_MS 2
 #define PATIENCE_END_MS 500
 
-/* Parts of a second that bytes may be saved up for. */
+/* Bytes may be saved up for a second divided by this. */
 #define SAVED 10
 
 static struct {
     SCREEN *curses;
     FILE *file;   /* ncurses' */
-    int picture;  /* what collects */
-    int terminal; /* what it goes to */
+    int picture;  /* collects a picture */
+    int terminal; /* gets it */
     off_t sent;
-    unsigned rate; /* bytes a second, 0: any */
+    unsigned rate; /* bytes per second; 0: no limit */
     uint64_t credit, credit_ms;
-    int kept_stderr, real_stderr; /* -1: as it is */
+    int kept_stderr, real_stderr; /* -1: unchanged */
 } screen = {.kept_stderr = -1, .real_stderr = -1};
 
 static volatile sig_atomic_t stops, continues;
@@ -56,14 +56,13 @@ static void screen_signal(int number) {
     }
 }
 
-/* Ctrl-Z, unless whoever started the program will have none of it. */
+/* Catches Ctrl-Z, unless it was ignored at start. */
 static void screen_catch_stop(void) {
     start_catch(SIGCONT, screen_signal);
     start_catch(SIGTSTP, screen_signal);
 }
 
-/* Another description of the same terminal: whether one waits there is not for
- * others to inherit. */
+/* Opens the terminal again: O_NONBLOCK must not affect other processes. */
 static int screen_terminal(void) {
     const char *name = ttyname(STDOUT_FILENO);
     int fd =
@@ -72,7 +71,7 @@ static int screen_terminal(void) {
     return fd >= 0 ? fd : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Whether the terminal can be drawn on. */
+/* True if the terminal can be drawn on; else writes an error. */
 static bool screen_check(char *error, size_t len) {
     const char *term = getenv("TERM");
     int result;
@@ -100,7 +99,7 @@ static bool screen_check(char *error, size_t len) {
     return can;
 }
 
-/* What a line and a kind of terminal take. */
+/* The bytes per second that a line and a kind of terminal accept. */
 static unsigned screen_rate(void) {
     int speed = baudrate();
     unsigned line =
@@ -112,7 +111,7 @@ static unsigned screen_rate(void) {
     return line;
 }
 
-/* Lines for standard error would stand in the picture. */
+/* Redirects standard error, because its lines would damage the picture. */
 static void screen_keep_stderr(void) {
     if (isatty(STDERR_FILENO)) {
         screen.real_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
@@ -139,14 +138,13 @@ static void screen_return_stderr(void) {
     screen.kept_stderr = screen.real_stderr = -1;
 }
 
-/* The terminal's ways while it is ours. */
 static void screen_modes(void) {
     cbreak();
     noecho();
     nonl();
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
-    typeahead(-1); /* a picture is drawn to its end */
+    typeahead(-1); /* draw pictures completely */
     set_escdelay(25);
     curs_set(0);
 }
@@ -177,8 +175,8 @@ bool screen_open(unsigned rate, char *error, size_t error_len) {
     return true;
 }
 
-/* How many bytes may go now. What is saved up counts, so that no second has
- * more than the rate. */
+/* The bytes that may be sent now. Saved bytes count, so that no second exceeds
+ * the rate. */
 static uint64_t screen_credit(uint64_t now_ms) {
     uint64_t most, more;
 
@@ -197,8 +195,8 @@ static uint64_t screen_credit(uint64_t now_ms) {
     return screen.credit;
 }
 
-/* Writes up to so many bytes of the picture. Returns how many: none if the
- * terminal takes nothing now, negative if it has gone. */
+/* Writes up to most bytes of the picture. Returns how many: 0 if the terminal
+ * accepts none now, negative if it has gone. */
 static ssize_t screen_write(uint64_t most, int patience_ms) {
     char part[4096];
     size_t len = most < sizeof part ? (size_t)most : sizeof part;
@@ -258,7 +256,7 @@ void screen_renew(void) {
     clearok(curscr, TRUE);
 }
 
-/* Has the terminal finish the picture, and gives it back to ncurses. */
+/* Sends the rest of the picture and returns the terminal to ncurses. */
 static void screen_leave(void) {
     while (!screen_is_idle() && screen_write(UINT64_MAX, PATIENCE_END_MS) > 0) {
     }

@@ -1,10 +1,9 @@
 /*
- * The client secret: from the environment or from a file that only its owner
- * can read; wiped when no longer needed.
+ * The client secret: see settings.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "secret.h"
+#include "settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +15,7 @@
 
 #include "line.h"
 
-/* Leaves the only line. Returns why there is none, or NULL. */
+/* Strips the secret to one line. Returns an error or NULL. */
 static const char *secret_strip(struct secret *secret, const char *origin) {
     line_report("the secret", origin, line_strip(secret->text));
     if (secret->text[0] == '\0') {
@@ -51,15 +50,15 @@ int secret_from_env(struct secret *secret, const char *name, char *error,
     return 1;
 }
 
-/* Whether root has given a file of its own to this user by an access list, as
- * systemd does with a credential of a service: the list stands where otherwise
- * the group's rights do, and the group is root's. */
+/* True if root has given this user access to its own file with an access list,
+ * as systemd does for a service's credentials. The mode's group bits then show
+ * the list's mask, and the group is root's. */
 static bool secret_is_given(const struct stat *status) {
     return status->st_uid == 0 && status->st_gid == 0 &&
            (status->st_mode & (S_IWGRP | S_IXGRP)) == 0;
 }
 
-/* Whether the open file is fit for a secret; else returns why not. */
+/* Returns why the open file must not be used for a secret, or NULL. */
 static const char *secret_objection(int fd) {
     struct stat status;
 
@@ -79,8 +78,8 @@ static const char *secret_objection(int fd) {
     return NULL;
 }
 
-/* Reads up to the end or SECRET_MAX bytes, without stdio, whose buffer would
- * keep a copy. Returns why it failed, or NULL. */
+/* Reads the secret without stdio, whose buffer would keep a copy. Returns an
+ * error or NULL. */
 static const char *secret_read(struct secret *secret, int fd) {
     size_t len = 0;
 

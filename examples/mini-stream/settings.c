@@ -1,11 +1,8 @@
 /*
- * Where the service is and who the client is, from options, environment and
- * profile, in this order of precedence. Shared by the subcommands.
+ * Where the service is and who the client is: see settings.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* asprintf() */
-
 #include "settings.h"
 
 #include <stdio.h>
@@ -18,10 +15,9 @@
 #include "text.h"
 
 #define ENV_PREFIX "MINI_STREAM_"
-#define ENV_SECRET ENV_PREFIX "CLIENT_SECRET"
 #define ENV_PROFILE ENV_PREFIX "PROFILE"
 
-/* Keys of options without a letter: a setting's own comes after the first. */
+/* Keys of long options. Those of settings follow KEY_SETTING. */
 enum { KEY_SETTING = 0x100, KEY_PROFILE = KEY_SETTING + SETTING_COUNT };
 
 static const struct argp_option settings_options[] = {
@@ -75,7 +71,7 @@ static error_t settings_parse(int key, char *arg, struct argp_state *state) {
         settings->profile = arg;
         return 0;
     }
-    if (key == 'h') { /* beside argp's own --help and -? */
+    if (key == 'h') { /* in addition to argp's --help and -? */
         argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         return 0;
     }
@@ -87,7 +83,7 @@ static const struct argp settings_argp = {.options = settings_options,
 const struct argp_child settings_children[] = {{&settings_argp, 0, NULL, 0},
                                                {0}};
 
-/* The value of an environment variable, or NULL where it says nothing. */
+/* The value of an environment variable, or NULL if it is empty. */
 static const char *env(const char *name) {
     const char *value = getenv(name);
 
@@ -113,27 +109,17 @@ static void settings_env(struct layer *layer) {
 char *settings_profile(const char *wanted) {
     const char *folder = env("XDG_CONFIG_HOME");
     const char *home = env("HOME");
-    char *base = NULL;
-    char *path = NULL;
-    int len;
+    char *path;
 
     if (wanted && strpbrk(wanted, "/.")) {
-        return strdup(wanted);
+        return text_must(strdup(wanted));
     }
-    len = folder ? asprintf(&base, "%s", folder)
-                 : asprintf(&base, "%s/.config", home ? home : "");
-    if (len < 0) {
-        abort();
-    }
-    if (wanted) {
-        len = asprintf(&path, "%s/mini-stream/%s.ini", base, wanted);
-    } else {
-        len = asprintf(&path, "%s/mini-stream.ini", base);
-    }
-    if (len < 0) {
-        abort();
-    }
-    free(base);
+    path = text_new("%s%s/mini-stream%s%s.ini",
+                    folder ? folder
+                    : home ? home
+                           : "",
+                    folder ? "" : "/.config", wanted ? "/" : "",
+                    wanted ? wanted : "");
     if (!wanted && access(path, F_OK)) {
         free(path);
         path = NULL;
@@ -141,8 +127,8 @@ char *settings_profile(const char *wanted) {
     return path;
 }
 
-/* Takes from a layer what is not set yet; a value that was nothing but line ends
- * is none. Frees the layer. */
+/* Takes settings that are not set yet from a layer, and frees it. A value that
+ * consists of line ends counts as not set. */
 static bool settings_merge(struct settings *settings, struct layer *from,
                            const char *origin, char *error) {
     struct layer *into = &settings->options;
@@ -169,8 +155,8 @@ static bool settings_merge(struct settings *settings, struct layer *from,
     return ok;
 }
 
-/* The same, and from the file of endpoints that the layer names, after the
- * layer's own URLs. */
+/* settings_merge(), then the same for the endpoints file that the layer
+ * names. */
 static bool settings_take(struct settings *settings, struct layer *from,
                           const char *origin, char *error) {
     char *const *value = settings->options.value;
@@ -188,24 +174,24 @@ static bool settings_take(struct settings *settings, struct layer *from,
     return ok;
 }
 
-/* The environment's secret goes before a file that it or the profile names,
- * a file that an option names before it. */
+/* The order of precedence: a file that an option names, the environment's
+ * secret, a file that environment or profile name. */
 static bool settings_secret(struct settings *settings, bool option,
                             char *error) {
     const char *path = settings->options.value[SETTING_SECRET_FILE];
-    int got = secret_from_env(&settings->secret, ENV_SECRET, error,
+    int got = secret_from_env(&settings->secret, SETTINGS_ENV_SECRET, error,
                               SETTINGS_ERROR_LEN);
 
     if (got < 0) {
         return false;
     }
     if (got > 0 && !option) {
-        settings->secret_origin = ENV_SECRET;
+        settings->secret_origin = SETTINGS_ENV_SECRET;
         return true;
     }
     if (!path) {
         snprintf(error, SETTINGS_ERROR_LEN,
-                 "no client secret: set " ENV_SECRET
+                 "no client secret: set " SETTINGS_ENV_SECRET
                  " or give --secret-file FILE");
         return false;
     }
@@ -213,7 +199,7 @@ static bool settings_secret(struct settings *settings, bool option,
     return secret_from_file(&settings->secret, path, error, SETTINGS_ERROR_LEN);
 }
 
-/* Fails with a line that says how to give what is missing. */
+/* Fails if a needed setting is missing, with the ways to set it. */
 static bool settings_complete(const struct settings *settings, char *error) {
     static const char *const ways[] = {
         [SETTING_WS_URL] =
@@ -269,12 +255,9 @@ static bool settings_anchors(struct settings *settings, char *error) {
 }
 
 char *settings_url_shown(const char *url) {
-    char *shown = strdup(url), *end = NULL;
+    char *shown = text_must(strdup(url)), *end = NULL;
     size_t scheme = strspn(url, "abcdefghijklmnopqrstuvwxyz");
 
-    if (!shown) {
-        abort();
-    }
     scheme = strncmp(url + scheme, "://", 3) == 0 ? scheme + 3 : 0;
     for (char *at = shown + scheme; *at; ++at) {
         end = *at == '@' || strncmp(at, "%40", 3) == 0 ? at : end;
@@ -285,7 +268,7 @@ char *settings_url_shown(const char *url) {
     return shown;
 }
 
-/* Why a URL would be refused with this error, or NULL. */
+/* Returns why a URL causes this error, or NULL if it does not. */
 static const char *url_fault(const char *url, bool stream, int rc) {
     const char *host = strstr(url, "://");
     const char *scheme = stream ? "ws" : "http";
@@ -317,7 +300,7 @@ static const char *url_fault(const char *url, bool stream, int rc) {
     }
     host += *host == '[' ? strcspn(host, "]") : strcspn(host, ":/");
     host += *host == ']';
-    /* strchr() finds the NUL as well: the URL may end there. */
+    /* strchr() also finds the NUL: the URL may end there */
     if (*host == ':' &&
         (strtoul(host + 1, NULL, 10) - 1 > 65534 ||
          !strchr("/", host[1 + strspn(host + 1, "0123456789")]))) {
@@ -347,8 +330,8 @@ void settings_refused(const struct settings *settings, int rc,
              settings->shown[settings->url], settings->shown[SETTING_AUTH_URL]);
 }
 
-/* Reports a mark of the trust anchors, whose readers pass over it: not of a
- * FIFO, which cannot be read twice. */
+/* Reports a byte order mark in the file of trust anchors, which their readers
+ * skip. A FIFO cannot be read twice. */
 static void settings_look(const char *ca) {
     struct stat status;
     FILE *file = ca && stat(ca, &status) == 0 && S_ISREG(status.st_mode)
@@ -372,7 +355,9 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
     bool ok;
 
     memset(holds, 0, sizeof *holds);
-    settings_env(&environment);
+    if (!settings->no_environment) {
+        settings_env(&environment);
+    }
     ok = settings_take(settings, &options, "option", error) &&
          settings_take(settings, &environment, "environment", error) &&
          (!path || (profile_read(&file, path, settings->profile_shared, error,

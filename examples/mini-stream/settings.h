@@ -1,5 +1,5 @@
 /*
- * Where the service is and who the client is, from options, environment and
+ * Where the service is and who the client is: from options, environment and
  * profile, in this order of precedence. Shared by the subcommands.
  *
  * SPDX-License-Identifier: 0BSD
@@ -11,40 +11,96 @@
 #include <stdbool.h>
 
 #include "mst_posix.h"
-#include "profile.h"
-#include "secret.h"
 
-/* Bytes of a line that says what is wrong. */
+/* The settings that options, environment and profile have in common. */
+enum setting {
+    SETTING_WS_URL,
+    SETTING_AUTH_URL,
+    SETTING_BASE_URL,
+    SETTING_ENDPOINTS,
+    SETTING_CLIENT_ID,
+    SETTING_SECRET_FILE,
+    SETTING_CA,
+    SETTING_PROXY,
+    SETTING_TLS,
+    SETTING_COUNT
+};
+
+/* Returns a setting's key in a profile. */
+const char *profile_key(enum setting setting);
+
+/* Settings from one source. Values are allocated; NULL: not set. */
+struct layer {
+    char *value[SETTING_COUNT];
+};
+
+void layer_set(struct layer *layer, enum setting setting, const char *value);
+void layer_free(struct layer *layer);
+
+/* Reads a profile. Relative paths start from its folder. shared: allow other
+ * sections than [service]. Returns false with an error that names file and
+ * line. */
+bool profile_read(struct layer *layer, const char *path, bool shared,
+                  char *error, size_t error_len);
+
+/* Reads auth_url and one other URL from a JSON object. Returns false with an
+ * error that names file and, if possible, line and column. */
+bool endpoints_read(struct layer *layer, enum setting url, const char *path,
+                    char *error, size_t error_len);
+
+/* Bytes of an error, with its NUL. */
 #define SETTINGS_ERROR_LEN 512
 
+#define SETTINGS_ENV_SECRET "MINI_STREAM_CLIENT_SECRET"
 #define SETTINGS_URLS (SETTING_BASE_URL + 1)
 
+/* Bytes of a secret, at most. */
+#define SECRET_MAX 1023
+
+struct secret {
+    char text[SECRET_MAX + 1];
+};
+
+/* Takes the secret from an environment variable and wipes it there. Returns 1;
+ * 0 if the variable is empty; -1 with an error if it is too long or not one
+ * line. */
+int secret_from_env(struct secret *secret, const char *name, char *error,
+                    size_t error_len);
+
+/* Reads the secret, a single line, from a file. Refuses a file that others can
+ * access, or of another owner, unless root gave it to this user alone. secret
+ * NULL only checks a file that others read. Returns false with an error. */
+bool secret_from_file(struct secret *secret, const char *path, char *error,
+                      size_t error_len);
+
+void secret_wipe(struct secret *secret);
+
 struct settings {
-    enum setting url;     /* the one needed beside auth_url, or that itself */
-    struct layer options; /* what the options say, then what holds */
-    char *shown[SETTINGS_URLS]; /* of that, as it may be printed */
-    char *profile;              /* of the option, or NULL */
-    bool profile_shared;        /* has other sections as well */
-    /* Where each was found: "option", "environment", "profile", "endpoints" or
-     * NULL; the profile's path, or NULL; and where the secret was: a variable's
-     * name or a path, borrowed, or NULL. */
+    enum setting url; /* the URL needed besides auth_url, or SETTING_AUTH_URL */
+    struct layer options;       /* of options; once resolved, of all sources */
+    char *shown[SETTINGS_URLS]; /* the URLs as they may be printed */
+    char *profile;              /* from the option, or NULL */
+    bool profile_shared;        /* it may have other sections */
+    bool no_environment;        /* only the secret comes from it */
+    /* Sources: "option", "environment", "profile", "endpoints" or NULL; the
+     * profile's path, or NULL; of the secret, a variable's name or a path, or
+     * NULL. */
     const char *origin[SETTING_COUNT];
     char *profile_path;
     const char *secret_origin;
     struct secret secret;
     enum settings_tls {
         SETTINGS_FAST,    /* BearSSL with port/primitives */
-        SETTINGS_BEARSSL, /* alone */
-        SETTINGS_OPENSSL  /* which loads trust anchors itself */
+        SETTINGS_BEARSSL, /* without it */
+        SETTINGS_OPENSSL  /* loads trust anchors itself */
     } tls;
     struct mst_posix_anchors anchors;
 };
 
-/* Options for a subcommand's parser, as its only child; the input is a struct
- * settings, zeroed at first but for url. */
+/* The only child of a subcommand's parser. The input is a struct settings,
+ * zeroed except for url. */
 extern const struct argp_child settings_children[];
 
-/* What --help says of environment and profile. */
 #define SETTINGS_HELP                                                          \
     "The environment: MINI_STREAM_WS_URL, _AUTH_URL, _BASE_URL, _ENDPOINTS, "  \
     "_CLIENT_ID, _SECRET_FILE, _CA, _PROXY, _TLS and _PROFILE replace the "    \
@@ -59,26 +115,25 @@ extern const struct argp_child settings_children[];
     "Byte order marks and line ends around a setting or the secret are "       \
     "removed, wherever it comes from; `stream --verbose' reports it.\n"
 
-/* Adds what environment and profile say, reads secret and trust anchors, and
- * fills the configuration, which borrows from settings; of the URLs, those
- * that are needed. Returns false with a line in error. */
+/* Completes the settings from environment and profile, loads secret and trust
+ * anchors, and fills in config, which borrows from settings: of the URLs only
+ * the needed ones. Returns false with an error. */
 bool settings_resolve(struct settings *settings, struct mst_config *config,
                       char error[SETTINGS_ERROR_LEN]);
 
-/* The path of the profile of this name, or of the default one (NULL); a path is
- * taken as it is. Allocated; NULL if there is no default one. */
+/* Returns the path of the profile of this name or path, or of the default one
+ * (NULL). Allocated; NULL if there is no default one. */
 char *settings_profile(const char *wanted);
 
-/* A URL as it may be printed, allocated. One with a name and a password is
- * refused, wherever an '@' may be in one that is not. Also where it is
- * misspelt: what is before the last '@' is not shown. */
+/* Returns a URL as it may be printed, allocated: everything before the last '@'
+ * is masked, even in a malformed URL, because it may be a password. */
 char *settings_url_shown(const char *url);
 
-/* Says that the library has refused the URLs, or else what they came with. */
+/* Writes the error for a client that the library refused with rc: the fault of
+ * a URL, or the error with both URLs. */
 void settings_refused(const struct settings *settings, int rc,
                       char error[SETTINGS_ERROR_LEN]);
 
-/* Wipes the secret and frees the rest. */
 void settings_free(struct settings *settings);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The signals that ask a program to end.
+ * The signals that end a program: see signals.h.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -1,5 +1,5 @@
 /*
- * The signals that ask a program to end.
+ * The signals that end a program.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -7,11 +7,10 @@
 #define SIGNALS_H
 
 /* Catches SIGINT, SIGTERM and SIGHUP unless they were ignored at start, and
- * ignores SIGPIPE. A write to a pipe
- * that nobody reads ends with such a signal. */
+ * ignores SIGPIPE. A caught signal ends a blocking write to a pipe. */
 void signals_catch(void);
 
-/* How many were caught. */
+/* The number of caught signals. */
 unsigned signals_count(void);
 
 #endif

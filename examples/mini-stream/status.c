@@ -1,9 +1,9 @@
 /*
- * What stands above and below the markets in the live view.
+ * The rows above and below the markets: see view.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "status.h"
+#include "view.h"
 
 #include <inttypes.h>
 #include <ncurses.h>
@@ -11,14 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "draw.h"
-
-/* Without a heartbeat for so long something is to be looked at. */
+/* A heartbeat older than this is highlighted. */
 #define BEAT_MS 3000
 
 #define TEXT_LEN 160
 
-/* What a link is doing, in words. */
 static void link_words(const struct board *board, const struct status *status,
                        int link, char out[TEXT_LEN]) {
     static const char *const words[] = {
@@ -49,19 +46,7 @@ static void link_words(const struct board *board, const struct status *status,
     }
 }
 
-/* The link that has come the furthest. */
-static int status_link(const struct status *status) {
-    enum mst_state furthest = clients_state(status->clients);
-    size_t link = 0;
-
-    while (link + 1 < status->clients->link_count &&
-           mst_link_state(status->clients->links[link]) != furthest) {
-        ++link;
-    }
-    return (int)link;
-}
-
-/* How many objects have an open link, and the longest silence of one. */
+/* Returns how many objects have an open link, and the longest silence. */
 static size_t status_open(const struct board *board, uint64_t now_ms,
                           uint64_t *silent_ms) {
     size_t open = 0;
@@ -76,7 +61,7 @@ static size_t status_open(const struct board *board, uint64_t now_ms,
     return open;
 }
 
-/* The state of it all, in words and a style. */
+/* Writes the overall state. Returns its style. */
 static enum draw_style status_state(const struct board *board,
                                     const struct status *status,
                                     char out[TEXT_LEN]) {
@@ -89,7 +74,7 @@ static enum draw_style status_state(const struct board *board,
         return DRAW_TITLE;
     }
     if (open == 0) {
-        link_words(board, status, status_link(status), out);
+        link_words(board, status, (int)clients_furthest(status->clients), out);
         return board->error ? DRAW_BAD : DRAW_WARN;
     }
     if (open < board->object_count) {
@@ -139,7 +124,7 @@ static void status_bar(const struct board *board, const struct status *status) {
     }
 }
 
-/* The row of figures: those that fit, each as a whole. */
+/* The row of figures. Those that do not fit are left out. */
 struct figures {
     int row, x;
     bool full;
@@ -178,7 +163,7 @@ static void figures_heartbeat(struct figures *figures,
     }
 }
 
-/* How many books are live, and not frozen. */
+/* The number of books that are live and not frozen. */
 static size_t status_live(const struct board *board, uint64_t now_ms) {
     size_t live = 0;
 
@@ -191,7 +176,7 @@ static size_t status_live(const struct board *board, uint64_t now_ms) {
     return live;
 }
 
-/* Bytes with a unit, in 8 columns. */
+/* Writes bytes with a unit, in 8 columns. */
 static const char *bytes_text(double bytes, char out[TEXT_LEN]) {
     static const char *const units[] = {" B", "kB", "MB", "GB", "TB", "PB"};
     size_t unit = 0;
@@ -229,14 +214,14 @@ static void status_figures(const struct board *board,
         figures_add(&figures, DRAW_BAD, "not decoded %" PRIu32,
                     stats->bad_messages);
     }
-    figures_add(&figures, DRAW_FAINT, "most lag %8.1f ms",
+    figures_add(&figures, DRAW_FAINT, "max lag %8.1f ms",
                 (double)stats->lag_max_ns / 1e6);
-    figures_add(&figures, DRAW_FAINT, "in all %s",
+    figures_add(&figures, DRAW_FAINT, "total %s",
                 bytes_text((double)stats->bytes_in, text));
     figures_add(&figures, DRAW_FAINT, "%" PRIu64 " messages", stats->messages);
 }
 
-/* Of pairs: which connection leads, and what the other one does. */
+/* Draws which connection of a pair leads, and what the other one does. */
 static void status_pair(const struct board *board, const struct status *status,
                         int row) {
     int x = 1;
@@ -259,7 +244,7 @@ static void status_pair(const struct board *board, const struct status *status,
     }
 }
 
-/* What the rows are for, the most important first. */
+/* The kinds of rows, the most important first. */
 enum {
     ROW_STATE = 1,
     ROW_KEYS = 2,
@@ -303,7 +288,6 @@ int status_header(const struct board *board, const struct status *status,
     return row;
 }
 
-/* Names what was refused, as much as fits. */
 static void footer_refused(const struct board *board, int row) {
     size_t refused = board_refused(board);
     int x = 1 + draw_format(row, 1, COLS - 1, DRAW_ALERT,
@@ -344,7 +328,7 @@ static void footer_error(const struct board *board, const struct status *status,
               board->error_text);
 }
 
-/* The market's position is more than the keys, of which as many as fit. */
+/* Draws the market's position, and as many keys as fit. */
 static void footer_keys(const struct status *status, const char *position,
                         int row) {
     static const char *const texts[] = {
@@ -356,8 +340,8 @@ static void footer_keys(const struct status *status, const char *position,
 
     if (status->paused_ms > 0) {
         draw_text(row, 1, COLS - 1, DRAW_ALERT,
-                  " PAUSED: the stream goes on, this picture is old; "
-                  "p goes on ");
+                  " PAUSED: the stream continues, this picture does not; "
+                  "p continues ");
         return;
     }
     if (status->stopped) {

@@ -1,6 +1,6 @@
 /*
- * `mini-stream stream`: subscribes markets and puts out what comes.
- * `mini-stream record`: the same into a recording.
+ * `mini-stream stream`: subscribes and writes the stream. `mini-stream record`:
+ * records it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -16,9 +16,8 @@
 #include "exits.h"
 #include "metrics.h"
 #include "out.h"
-#include "raw.h"
 #include "run.h"
-#include "tally.h"
+#include "note.h"
 
 struct stream {
     struct options options;
@@ -78,8 +77,7 @@ static error_t record_key(int key, char *arg, struct argp_state *state) {
     case 'f': stream->out.format = out_format(state, arg); return 0;
     case ARGP_KEY_END:
         if (!stream->options.record) {
-            argp_failure(state, EXITS_USAGE, 0,
-                         "no --output FILE given: `%s --help' says more",
+            options_fail(state, "no --output FILE given: `%s --help' says more",
                          state->name);
         }
         return 0;
@@ -106,13 +104,13 @@ static void record_parse(struct stream *stream, int argc, char **argv) {
     }
 }
 
-/* Notices that the output takes no more: a reader that has left is no error, a
- * full disk is. */
+/* Ends the run if the output accepts no more data. A reader that has left is no
+ * error; a full disk is. */
 static void stream_gone(struct stream *stream, int error) {
     if (error == 0) {
         return;
     }
-    stream->run.trace = NULL; /* raw messages go nowhere either */
+    stream->run.trace = NULL; /* raw messages cannot be written, either */
     if (error != EPIPE && error != EINTR) {
         fprintf(stderr, "mini-stream: %s: %s\n",
                 stream->out.path ? stream->out.path : "standard output",
@@ -123,7 +121,7 @@ static void stream_gone(struct stream *stream, int error) {
     }
 }
 
-/* Whether lines for people would stand in the output as well. */
+/* True if notes would be in the output as well. */
 static bool stream_is_stderr(const struct out *out) {
     struct stat output, error;
 
@@ -133,7 +131,7 @@ static bool stream_is_stderr(const struct out *out) {
            output.st_ino == error.st_ino;
 }
 
-/* How long there is nothing to put out. */
+/* Returns the time until the next sample. */
 static uint32_t stream_rest_ms(const struct stream *stream, uint64_t now_ns) {
     uint64_t due_ns = out_due_ns(&stream->out);
     uint64_t ms = due_ns > now_ns ? (due_ns - now_ns) / 1000000 + 1 : 0;
@@ -163,28 +161,19 @@ static void stream_run(struct stream *stream) {
     } while (rc >= 0);
 }
 
-/* Whether the output is the recording's file, which it would empty. */
-static bool stream_onto_recording(const struct stream *stream) {
-    struct stat to, recorded;
-
-    return stream->out.path && stream->options.record &&
-           stat(stream->out.path, &to) == 0 &&
-           stat(stream->options.record, &recorded) == 0 &&
-           to.st_dev == recorded.st_dev && to.st_ino == recorded.st_ino;
-}
-
-/* Opens what the output goes to, and what looks on. */
+/* Opens metrics and output. Returns an exit code. */
 static int stream_begin(struct stream *stream) {
     struct run *run = &stream->run;
     struct raw *raw = &stream->raw;
     int result = metrics_begin(&stream->metrics, stream->options.metrics_port);
 
-    if (result == EXITS_OK && stream_onto_recording(stream)) {
+    if (result == EXITS_OK && stream->options.record &&
+        out_is(&stream->out, stream->options.record)) {
         fprintf(stderr, "mini-stream: --output %s: it is the recording\n",
                 stream->out.path);
         result = EXITS_USAGE;
     }
-    if (result == EXITS_OK) { /* last: it empties a file */
+    if (result == EXITS_OK) { /* last, because it empties a file */
         result = out_begin(&stream->out, &run->board, run->wall_ns);
     }
     if (result != EXITS_OK) {

@@ -1,15 +1,13 @@
 /*
- * The summary at the end.
+ * The summary: see note.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "tally.h"
+#include "note.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "note.h"
 
 /* Widths in columns: the channel's name, all its messages, one market. */
 #define NAME_WIDTH 24
@@ -17,20 +15,19 @@
 #define MARKET_WIDTH 10
 #define TABLE_WIDTH 79
 
-/* With more markets than this the table has the sums alone. */
+/* With more markets, the table has only the sums. */
 #define MARKETS_MAX 24
 
-/* Lines about what delivered nothing, before their number is enough. */
+/* Lines about silent subscriptions; further ones are counted. */
 #define SILENT_MAX 10
 
-/* The width that a market's column needs. */
 static int tally_width(const struct board_market *market) {
     int len = (int)strlen(market->name);
 
     return (len < MARKET_WIDTH ? MARKET_WIDTH : len) + 1;
 }
 
-/* One channel, with the markets from first up to end. */
+/* Prints the row of a channel, with the markets from first to end. */
 static void tally_row(FILE *file, const struct board *board,
                       enum mst_channel channel, size_t first, size_t end) {
     fprintf(file, "%-*s%*" PRIu64, NAME_WIDTH, mst_channel_name(channel),
@@ -48,7 +45,7 @@ static void tally_row(FILE *file, const struct board *board,
     fputc('\n', file);
 }
 
-/* As many markets beside each other as fit, then the next ones below. */
+/* Prints as many markets in a row as fit, then the next ones below. */
 static void tally_table(FILE *file, const struct board *board) {
     size_t count = board->market_count > MARKETS_MAX ? 0 : board->market_count;
     size_t first = 0;
@@ -116,8 +113,7 @@ void tally_line(FILE *file, const struct board *board,
     putc('\n', file);
 }
 
-/* Says what delivered nothing, up to a number of them; returns how many it is
- * now. */
+/* Reports a silent subscription. Returns how many there are now. */
 static size_t tally_silent(FILE *file, enum mst_channel channel,
                            const char *market, size_t silent) {
     if (silent < SILENT_MAX) {
@@ -134,21 +130,15 @@ bool tally_met(FILE *file, const struct board *board,
 
     for (int c = MST_MARKET_DATA; c < BOARD_CHANNELS; ++c) {
         enum mst_channel channel = (enum mst_channel)c;
+        size_t count = c == MST_HEARTBEAT ? 1 : board->market_count;
 
-        if (!board_wants(board, channel)) {
-            continue;
-        }
-        if (channel == MST_HEARTBEAT) {
-            if (board->messages[channel] == 0) {
-                silent = tally_silent(file, channel, NULL, silent);
-            }
-            continue;
-        }
-        for (size_t i = 0; i < board->market_count; ++i) {
-            const struct board_market *market = &board->markets[i];
+        for (size_t i = 0; board_wants(board, channel) && i < count; ++i) {
+            const struct board_market *market =
+                c == MST_HEARTBEAT ? NULL : &board->markets[i];
 
-            if (market->messages[channel] == 0) {
-                silent = tally_silent(file, channel, market->name, silent);
+            if ((market ? market->messages : board->messages)[c] == 0) {
+                silent = tally_silent(file, channel,
+                                      market ? market->name : NULL, silent);
             }
         }
     }

@@ -1,17 +1,22 @@
 /*
- * Text for people: times, errors, and what a service sent, made harmless.
+ * Text for people: see text.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
+#define _GNU_SOURCE /* vasprintf() */
+
 #include "text.h"
 
 #include <inttypes.h>
+#include <netdb.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "detail.h"
 #include "network.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -77,8 +82,8 @@ void text_decimal(struct mst_decimal value, int places,
     out[len] = '\0';
 }
 
-/* Bytes of the character that the text begins with, or 0 where its beginning
- * is not UTF-8 (RFC 3629). */
+/* Bytes of the text's first character, or 0 if it is not valid UTF-8 (RFC
+ * 3629). */
 static size_t text_character(const unsigned char *c) {
     size_t len = c[0] < 0x80                   ? 1
                  : c[0] >= 0xC2 && c[0] < 0xE0 ? 2
@@ -93,13 +98,13 @@ static size_t text_character(const unsigned char *c) {
     }
     if ((c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xF0 && c[1] < 0x90) ||
         (c[0] == 0xED && c[1] >= 0xA0) || (c[0] == 0xF4 && c[1] >= 0x90)) {
-        return 0; /* longer than need be, half of a pair, beyond the last */
+        return 0; /* overlong, a surrogate, or too large */
     }
     return len;
 }
 
-/* Whether a terminal would obey the character in UTF-8: controls, and what
- * turns the direction of writing, so that a text does not read as it is. */
+/* True for characters that a terminal would obey: controls, and those that
+ * change the direction of writing. */
 static bool text_is_control(const unsigned char *c) {
     return c[0] < ' ' || c[0] == 0x7F ||
            (c[0] == 0xC2 && c[1] < 0xA0) ||  /* U+0080 to U+009F */
@@ -132,7 +137,7 @@ const char *text_clean(const char *in, char *out, size_t len) {
     return out;
 }
 
-/* Appends to a text of TEXT_FAILURE_LEN bytes, as far as there is room. */
+/* Appends to a text of TEXT_FAILURE_LEN bytes, as far as it fits. */
 __attribute__((format(printf, 2, 3))) static void
 text_add(char *out, const char *format, ...) {
     size_t at = strlen(out);
@@ -143,34 +148,37 @@ text_add(char *out, const char *format, ...) {
     va_end(arguments);
 }
 
-/* Where each link goes, as the trace has told: "host:port". */
+/* Where each link goes, as "host:port", according to the trace. */
 static struct {
     char (*of)[MST_HOST_MAX + 10];
     size_t count;
 } targets;
 
-void text_set_target(int link, const char *host, int64_t port) {
-    size_t number = (size_t)link;
+void text_trace(void *context, const struct mst_trace *trace) {
+    size_t number = (size_t)trace->link;
 
+    (void)context;
+    if (trace->kind != MST_TRACE_OPEN) {
+        return;
+    }
     if (number >= targets.count) {
-        targets.of = reallocarray(targets.of, number + 1, sizeof *targets.of);
-        if (!targets.of) {
-            abort();
-        }
+        targets.of =
+            text_must(reallocarray(targets.of, number + 1, sizeof *targets.of));
         memset(targets.of + targets.count, 0,
                (number + 1 - targets.count) * sizeof *targets.of);
         targets.count = number + 1;
     }
     snprintf(targets.of[number], sizeof *targets.of,
-             strchr(host, ':') ? "[%s]:%" PRId64 : "%s:%" PRId64, host, port);
+             strchr(trace->text, ':') ? "[%s]:%" PRId64 : "%s:%" PRId64,
+             trace->text, trace->value);
 }
 
 const char *text_target(int link) {
     return (size_t)link < targets.count ? targets.of[link] : "";
 }
 
-/* How many letters must change, go, come or swap places (optimal string
- * alignment), in either case; words of up to CLOSE_LEN bytes. */
+/* The number of letters to change, remove, add or swap (optimal string
+ * alignment), ignoring case. Words have up to CLOSE_LEN bytes. */
 #define CLOSE_LEN 40
 static size_t text_distance(const char *a, const char *b) {
     size_t rows[3][CLOSE_LEN + 1];
@@ -220,11 +228,120 @@ const char *text_close(const char *word, const char *const *known) {
     return found;
 }
 
+void *text_must(void *pointer) {
+    if (!pointer) {
+        abort();
+    }
+    return pointer;
+}
+
+char *text_new(const char *format, ...) {
+    va_list arguments;
+    char *text;
+
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0) {
+        abort();
+    }
+    va_end(arguments);
+    return text;
+}
+
 void text_say(const char *error) {
     char clean[TEXT_FAILURE_LEN];
 
     fprintf(stderr, "mini-stream: %s\n",
             text_clean(error, clean, sizeof clean));
+}
+
+/* Texts for the errors of BearSSL, which has none. */
+static const struct {
+    int number;
+    const char *text;
+} bearssl[] = {
+    {BR_ERR_BAD_PARAM, "bad parameter"},
+    {BR_ERR_BAD_STATE, "bad state"},
+    {BR_ERR_UNSUPPORTED_VERSION, "unsupported version of TLS"},
+    {BR_ERR_BAD_VERSION, "a record of another version"},
+    {BR_ERR_BAD_LENGTH, "bad length of a record"},
+    {BR_ERR_TOO_LARGE, "a record is larger than the buffer"},
+    {BR_ERR_BAD_MAC, "a record was damaged or forged"},
+    {BR_ERR_UNKNOWN_TYPE, "unknown type of record"},
+    {BR_ERR_UNEXPECTED, "unexpected record"},
+    {BR_ERR_BAD_CCS, "bad ChangeCipherSpec"},
+    {BR_ERR_BAD_ALERT, "bad alert"},
+    {BR_ERR_BAD_HANDSHAKE, "bad handshake message"},
+    {BR_ERR_OVERSIZED_ID, "session ID is too long"},
+    {BR_ERR_BAD_CIPHER_SUITE, "cipher suite that was not offered"},
+    {BR_ERR_BAD_FRAGLEN, "length of records that was not offered"},
+    {BR_ERR_BAD_SECRENEG, "renegotiation"},
+    {BR_ERR_EXTRA_EXTENSION, "extension that was not offered"},
+    {BR_ERR_BAD_SNI, "bad server name extension"},
+    {BR_ERR_LIMIT_EXCEEDED, "a limit was exceeded"},
+    {BR_ERR_BAD_FINISHED, "bad Finished message"},
+    {BR_ERR_RESUME_MISMATCH, "resumed with other parameters"},
+    {BR_ERR_INVALID_ALGORITHM, "unsupported algorithm"},
+    {BR_ERR_BAD_SIGNATURE, "bad signature of the key exchange"},
+    {BR_ERR_NO_CLIENT_AUTH, "the server wants a client certificate"},
+    {BR_ERR_X509_UNSUPPORTED, "unsupported certificate"},
+    {BR_ERR_X509_LIMIT_EXCEEDED, "certificate exceeds a limit"},
+    {BR_ERR_X509_WRONG_KEY_TYPE, "wrong type of key"},
+    {BR_ERR_X509_BAD_SIGNATURE, "bad signature of a certificate"},
+    {BR_ERR_X509_TIME_UNKNOWN, "the time is not known"},
+    {BR_ERR_X509_EXPIRED, "expired, or not valid yet"},
+    {BR_ERR_X509_DN_MISMATCH, "issuer and subject do not match"},
+    {BR_ERR_X509_BAD_SERVER_NAME, "no such name in the certificate"},
+    {BR_ERR_X509_CRITICAL_EXTENSION, "unknown critical extension"},
+    {BR_ERR_X509_NOT_CA, "the issuer is not a CA"},
+    {BR_ERR_X509_FORBIDDEN_KEY_USAGE, "key is not for this use"},
+    {BR_ERR_X509_WEAK_PUBLIC_KEY, "key is too short"},
+    {BR_ERR_X509_NOT_TRUSTED, "no trust anchor issued it"},
+};
+
+static bool openssl;
+
+void detail_of_openssl(bool is) {
+    openssl = is;
+}
+
+static const char *bearssl_text(int detail) {
+    const int alert =
+        detail - (detail >= BR_ERR_SEND_FATAL_ALERT ? BR_ERR_SEND_FATAL_ALERT
+                                                    : BR_ERR_RECV_FATAL_ALERT);
+
+    if (alert >= 0) {
+        return SSL_alert_desc_string_long(alert);
+    }
+    for (size_t i = 0; i < sizeof bearssl / sizeof *bearssl; ++i) {
+        if (bearssl[i].number == detail) {
+            return bearssl[i].text;
+        }
+    }
+    return detail > BR_ERR_X509_OK ? "malformed certificate" : "";
+}
+
+static const char *openssl_text(int error, int detail) {
+    const char *text;
+
+    if (error <= MST_ERR_TLS_ISSUER && error >= MST_ERR_TLS_CERTIFICATE) {
+        return X509_verify_cert_error_string(detail);
+    }
+    text = ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, detail));
+    return text ? text : "";
+}
+
+const char *detail_text(int error, int detail) {
+    if (detail == 0 ||
+        (error <= MST_ERR_PROXY_LOGIN && error >= MST_ERR_PROXY_TIMEOUT)) {
+        return "";
+    }
+    if (error <= MST_ERR_TLS_ISSUER) {
+        return openssl ? openssl_text(error, detail) : bearssl_text(detail);
+    }
+    if (error == MST_ERR_REFUSED || error == MST_ERR_RESET) {
+        return ""; /* the error's own text is enough */
+    }
+    return detail < 0 ? gai_strerror(detail) : strerror(detail);
 }
 
 static void text_numbers(const struct mst_failure *failure, char *out) {
@@ -236,7 +353,7 @@ static void text_numbers(const struct mst_failure *failure, char *out) {
     if (failure->ws_code) {
         text_add(out, ", close code %d", failure->ws_code);
     }
-    /* These say what their errno would. */
+    /* the texts of these errors are enough */
     if (failure->detail != 0 && failure->error != MST_ERR_REFUSED &&
         failure->error != MST_ERR_RESET) {
         text_add(out, ", detail %d", failure->detail);

@@ -1,34 +1,29 @@
 /*
- * `mini-stream token`: gets an access token as a stream does, and shows what it
- * is good for; never the token.
+ * `mini-stream token`: gets an access token as a stream does, and shows its
+ * scope and expiry, but never the token.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* asprintf() */
-
 #include "commands.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
+#include "doctor.h"
 #include "exits.h"
-#include "network.h"
 #include "text.h"
 
 #define NS_PER_S INT64_C(1000000000)
-
-/* The longest sleep. */
-#define WAIT_MS 200
 
 enum { KEY_JSON = 0x200, KEY_SCOPE };
 
 struct token_options {
     struct settings settings;
-    const char *scope; /* or NULL: the stream's */
+    const char *scope; /* NULL: the stream's */
     bool json;
 };
 
@@ -38,19 +33,6 @@ static const struct argp_option token_options[] = {
      "Scope to request (default: exchange:read_aggregated_marketdata_stream)",
      0},
     {0}};
-
-/* What has become of it, by the trace and by the event of its failure. */
-static struct {
-    bool obtained;
-    int64_t lifetime_s;  /* or -1 */
-    int64_t obtained_ns; /* Unix time */
-    char scope[MST_LINE_MAX + 1];
-    struct mst_failure failure;
-    char text[MST_TEXT_MAX + 1]; /* what the service says of it */
-} token;
-
-static struct mst_client client;
-MST_MEMORY(memory, MST_LENGTHS_SMALL);
 
 static error_t token_parse(int key, char *arg, struct argp_state *state) {
     struct token_options *options = state->input;
@@ -63,114 +45,48 @@ static error_t token_parse(int key, char *arg, struct argp_state *state) {
     }
 }
 
-static void token_options_parse(struct token_options *options, int argc,
-                                char **argv) {
-    static const struct argp argp = {
-        .options = token_options,
-        .parser = token_parse,
-        .doc = "Gets an access token, once, and shows its scope and expiry, "
-               "but never the token itself.\v" SETTINGS_HELP "\n" EXITS_HELP,
-        .children = settings_children};
-
-    options->settings.url = SETTING_AUTH_URL;
-    argp_parse(&argp, argc, argv, 0, NULL, options);
-}
-
-static void token_trace(void *context, const struct mst_trace *trace) {
-    struct network *network = context;
-
-    if (trace->kind == MST_TRACE_TOKEN && strcmp(trace->text, "dropped") != 0) {
-        token.obtained = true;
-        token.lifetime_s = trace->value;
-        snprintf(token.scope, sizeof token.scope, "%.*s", (int)trace->len,
-                 (const char *)trace->data);
-        (void)network->port.unix_ns(network->port.context, &token.obtained_ns);
-    } else if (trace->kind == MST_TRACE_OPEN) {
-        text_set_target(trace->link, trace->text, trace->value);
-    }
-}
-
-/* Prepares the client. The stream's URL is that of the token endpoint: it is
- * never asked for, because the client is wiped before. */
+/* Prepares the session. ws_url is never used, because the session ends before:
+ * it is that of the token endpoint. */
 static int token_begin(struct token_options *options, struct network *network,
-                       struct mst_config *config, char *error) {
+                       struct mst_config *config, char **url, char *error) {
     static const char https[] = "https";
     const size_t len = sizeof https - 1;
-    char *url;
     int rc;
 
     if (!settings_resolve(&options->settings, config, error) ||
         !network_begin(network, &options->settings, 1, error)) {
         return EXITS_CONFIG;
     }
-    if (asprintf(&url, "wss%s",
-                 strncmp(config->auth_url, https, len) == 0
-                     ? config->auth_url + len
-                     : "") < 0) {
-        abort();
-    }
-    config->ws_url = url;
+    *url = text_new("wss%s", strncmp(config->auth_url, https, len) == 0
+                                 ? config->auth_url + len
+                                 : "");
+    config->ws_url = *url;
     config->scope = options->scope;
-    rc = mst_client_init(&client, config, &network->port, &memory);
+    rc = session_begin(config, network, NULL, 0);
     if (rc != 0) {
         snprintf(error, SETTINGS_ERROR_LEN, "%s (%s)", mst_strerror(rc),
                  options->settings.shown[SETTING_AUTH_URL]);
-        free(url);
-        config->ws_url = NULL;
     }
     return exits_code(rc);
 }
 
-/* Until there is a token, or an attempt has failed. */
-static void token_run(struct network *network) {
-    const struct mst_link *link = &client.link;
-    struct mst_event event;
-
-    for (;;) {
-        int rc = mst_poll(&client, &event);
-
-        if (rc < 0 || token.obtained) {
-            return;
-        }
-        if (rc > 0 && event.type == MST_EVENT_CLOSED) {
-            token.failure = event.as.failure;
-            snprintf(token.text, sizeof token.text, "%s",
-                     event.as.failure.text);
-            token.failure.text = token.text;
-            token.failure.permanent = false; /* there is no next attempt */
-            token.failure.retry_ms = 0;
-            return;
-        }
-        if (rc == 0) {
-            mst_posix_wait(&network->posix, &link, 1, WAIT_MS);
-        }
-    }
-}
-
-static json_t *text_json(const char *text) {
-    char clean[MST_LINE_MAX + 1];
-
-    return json_string(text_clean(text, clean, sizeof clean));
-}
-
-static void print_json(void) {
-    const struct mst_failure *failure = &token.failure;
-    char end[TEXT_TIME_LEN];
+static void print_json(const struct mst_failure *failure, const char *end) {
+    const struct session_token *token = &session_token;
     json_t *object;
 
-    text_time(token.obtained_ns + token.lifetime_s * NS_PER_S, end);
-    if (!token.obtained) {
+    if (!token->there) {
         object = json_pack(
             "{s:s,s:i,s:o,s:o}", "error", mst_strerror(failure->error),
             "error_code", failure->error, "http_status",
             failure->http_status > 0 ? json_integer(failure->http_status)
                                      : json_null(),
-            "text", text_json(token.text));
+            "text", report_text(failure->text ? failure->text : ""));
     } else {
-        bool ends = token.lifetime_s >= 0;
-        object = json_pack("{s:o,s:o,s:o}", "scope", text_json(token.scope),
+        bool ends = token->lifetime_s >= 0;
+
+        object = json_pack("{s:o,s:o,s:o}", "scope", report_text(token->scope),
                            "lifetime_s",
-                           ends ? json_integer(token.lifetime_s) : json_null(),
+                           ends ? json_integer(token->lifetime_s) : json_null(),
                            "expires", ends ? json_string(end) : json_null());
     }
     json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
@@ -178,57 +94,65 @@ static void print_json(void) {
     json_decref(object);
 }
 
-static void print_lines(void) {
+static void print_lines(const char *end) {
     char scope[MST_LINE_MAX + 1];
-    char end[TEXT_TIME_LEN];
 
-    text_time(token.obtained_ns + token.lifetime_s * NS_PER_S, end);
-    printf("scope     %s\n", text_clean(token.scope, scope, sizeof scope));
-    if (token.lifetime_s >= 0) {
-        printf("lifetime  %" PRId64 " s\nexpires   %s\n", token.lifetime_s,
-               end);
+    printf("scope     %s\n",
+           text_clean(session_token.scope, scope, sizeof scope));
+    if (session_token.lifetime_s >= 0) {
+        printf("lifetime  %" PRId64 " s\nexpires   %s\n",
+               session_token.lifetime_s, end);
     } else {
         puts("lifetime  without an end");
     }
 }
 
-/* Shows how it went. Returns the exit code. */
-static int token_show(const struct token_options *options) {
-    int code = token.obtained ? EXITS_OK : exits_code(token.failure.error);
-    char text[TEXT_FAILURE_LEN];
+/* Waits for a token or a failed attempt, and shows it. Returns the exit
+ * code. */
+static int token_run(struct network *network, bool json) {
+    struct mst_event event = {0};
+    struct mst_failure *failure = &event.as.failure;
+    char text[TEXT_FAILURE_LEN], end[TEXT_TIME_LEN];
 
-    if (options->json) {
-        print_json();
-    } else if (token.obtained) {
-        print_lines();
+    while (session_next(network, UINT64_MAX, true, &event) == OUTCOME_EVENT &&
+           event.type != MST_EVENT_CLOSED) {}
+    text_time(clock_unix_ns() + session_token.lifetime_s * NS_PER_S, end);
+    if (json) {
+        print_json(failure, end);
+    } else if (session_token.there) {
+        print_lines(end);
     }
-    if (!token.obtained) {
-        text_failure(&token.failure, 0, text);
+    if (!session_token.there) {
+        session_failure(failure, text);
         fprintf(stderr, "mini-stream: %s\n", text);
     }
-    return code;
+    return session_token.there ? EXITS_OK : exits_code(failure->error);
 }
 
 int token_main(int argc, char **argv) {
+    static const struct argp argp = {
+        .options = token_options,
+        .parser = token_parse,
+        .doc = "Gets an access token, once, and shows its scope and expiry, "
+               "but never the token itself.\v" SETTINGS_HELP "\n" EXITS_HELP,
+        .children = settings_children};
     static struct token_options options;
     static struct network network;
-    struct mst_config config = {.flags = MST_TRACE_ALL,
-                                .trace = token_trace,
-                                .trace_context = &network};
-    char error[SETTINGS_ERROR_LEN] = "";
+    struct mst_config config = {0};
+    char error[SETTINGS_ERROR_LEN] = "", *url = NULL;
     int result;
 
-    token_options_parse(&options, argc, argv);
+    options.settings.url = SETTING_AUTH_URL;
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
     signal(SIGPIPE, SIG_IGN);
-    result = token_begin(&options, &network, &config, error);
+    result = token_begin(&options, &network, &config, &url, error);
     if (result != EXITS_OK) {
         fprintf(stderr, "mini-stream: %s\n", error);
     } else {
-        token_run(&network);
-        mst_client_wipe(&client);
-        result = token_show(&options);
+        result = token_run(&network, options.json);
     }
-    free((char *)config.ws_url);
+    session_end();
+    free(url);
     network_end(&network);
     settings_free(&options.settings);
     return result;

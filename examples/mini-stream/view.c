@@ -1,5 +1,5 @@
 /*
- * The live view on a terminal: markets beside and below each other, keys.
+ * The live view on a terminal: see view.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,28 +9,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "draw.h"
-#include "panel.h"
 #include "screen.h"
 
-/* Prices are put together in steps of up to 10^this of the last decimal. */
+/* Prices are grouped in steps of up to 10^GROUP_MAX of the last decimal. */
 #define GROUP_MAX 6
 
-/* Columns of view_help(). */
 #define HELP_WIDTH 58
 
-/* Rows that a market has in any case: its name, the best bid and ask. */
+/* Rows that every market has: its name, the best bid and ask. */
 #define MARKET_ROWS 2
 
 struct view {
     const struct board *board;
     struct panel *panels;
-    size_t first;         /* market that is shown */
-    size_t shown, across; /* markets, at the last picture */
-    size_t top, rows;     /* of the panels, at the last picture */
+    size_t first;         /* first market that is shown */
+    size_t shown, across; /* number of markets, and per row */
     unsigned group;
     bool one, help, replays;
-    uint64_t paused_ms; /* 0: it is not */
+    uint64_t paused_ms; /* 0: not paused */
     WINDOW *held;       /* the picture while it is paused */
 };
 
@@ -61,7 +57,7 @@ void view_free(struct view *view) {
     }
 }
 
-/* How the panels stand: as many as fit, of equal size. */
+/* The arrangement of panels: as many as fit, of equal size. */
 struct grid {
     int across, down, width, height;
 };
@@ -98,7 +94,7 @@ static void view_panels(struct view *view, int top, int height,
     grid = view_grid(view, height);
     view->across = (size_t)grid.across;
     view->shown = view->across * (size_t)grid.down;
-    /* None is scrolled away for an empty place. */
+    /* scroll back rather than leave places empty */
     if (view->first + view->shown > board->market_count) {
         view->first = board->market_count > view->shown
                           ? board->market_count - view->shown
@@ -117,7 +113,6 @@ static void view_panels(struct view *view, int top, int height,
     }
 }
 
-/* Which markets are shown, of how many. */
 static void view_position(const struct view *view, char *text, size_t len) {
     size_t count = view->board->market_count;
     size_t last = view->first + view->shown;
@@ -132,7 +127,6 @@ static void view_position(const struct view *view, char *text, size_t len) {
     }
 }
 
-/* The picture as it was when it was held. */
 static void view_held(const struct view *view, int top, int height) {
     int rows =
         getmaxy(view->held) < top + height ? getmaxy(view->held) : top + height;
@@ -147,23 +141,23 @@ static void view_held(const struct view *view, int top, int height) {
 static void view_help(void) {
     static const char *const lines[] = {
         "q, Ctrl-C     end; twice: at once",
-        "?             this list; any key leaves it",
-        "p, space      hold the picture; the stream goes on",
+        "?             this list; any key closes it",
+        "p, space      hold the picture; the stream continues",
         "< and >       half, double the speed of a recording",
         "arrows, tab   other markets",
         "page up/down  other markets, by the screen",
         "home, end     the first, the last market",
         "enter, 1 to 9 one market alone; again, 0, Esc: all",
         "+ and -       coarser and finer steps of price",
-        "r, Ctrl-L     draw anew",
-        "Ctrl-Z        stop; the stream stops as well",
+        "r, Ctrl-L     redraw",
+        "Ctrl-Z        suspend; the stream is suspended, too",
         "",
-        "lag: how much later the last message came than",
-        "  the quickest one of its connection; what both",
-        "  take and the clocks' difference is not in it",
+        "lag: delay of the last message, compared with the",
+        "  fastest one of its connection; a difference",
+        "  between the clocks does not count",
         "total: amounts from the best price to this one",
-        "STALE: shows what was last known, and why",
-        "FROZEN: the stream is open, and nothing comes",
+        "STALE: the last known state, and why it is old",
+        "FROZEN: the stream is open, but nothing comes",
     };
     int count = (int)(sizeof lines / sizeof *lines);
     struct draw_area box = {0, 0, count + 2, HELP_WIDTH};
@@ -212,7 +206,7 @@ static void view_pause(struct view *view, uint64_t now_ms) {
     }
 }
 
-/* Scrolls by so many markets, and stops at the ends. */
+/* Scrolls by this many markets, up to the ends. */
 static void view_scroll(struct view *view, long by) {
     long count = (long)view->board->market_count;
     long last = count - (long)view->shown;
@@ -222,7 +216,6 @@ static void view_scroll(struct view *view, long by) {
     view->first = (size_t)(first < 0 ? 0 : first);
 }
 
-/* One market alone, or all of them. */
 static void view_one(struct view *view, bool one, size_t market) {
     view->one = one;
     if (one && market < view->board->market_count) {
@@ -230,7 +223,7 @@ static void view_one(struct view *view, bool one, size_t market) {
     }
 }
 
-/* Other coarseness, other widths. */
+/* Changes the grouping of prices, and resets the columns' widths. */
 static void view_group(struct view *view, int by) {
     unsigned group = view->group + (unsigned)by;
 
@@ -242,7 +235,7 @@ static void view_group(struct view *view, int by) {
     }
 }
 
-/* Keys that change which markets are shown. Returns whether it is one. */
+/* Handles the keys that change what is shown. Returns true if key is one. */
 static bool view_move(struct view *view, int key) {
     long count = (long)view->board->market_count;
 

@@ -1,5 +1,5 @@
 /*
- * `mini-stream watch`: the markets on a whole screen.
+ * `mini-stream watch`: the markets on the whole terminal.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -19,11 +19,10 @@
 #include "run.h"
 #include "screen.h"
 #include "signals.h"
-#include "tally.h"
+#include "note.h"
 #include "view.h"
 
-/* How often the picture is drawn, keys are looked at and bytes are sent, and
- * the rate of messages is taken. */
+/* Intervals: drawing; keys and sending; computing the rates. */
 #define DRAW_MS 200
 #define LOOK_MS 50
 #define RATE_MS 1000
@@ -38,19 +37,19 @@ struct watch {
     struct metrics *metrics;
     struct view *view;
     struct status status;
-    unsigned terminal_rate; /* bytes a second, or 0 */
-    struct board *board;    /* the run's, or the recording's */
+    unsigned terminal_rate; /* bytes per second, or 0 */
+    struct board *board;    /* of the run or the recording */
     struct playback playback;
-    struct clients played;    /* of it: the links alone */
-    char playing[PATH_MAX];   /* the status bar's text about it */
-    unsigned speed;           /* thousandths of the pace of then */
-    uint64_t now_ns, real_ns; /* of then, and when that was looked at */
+    struct clients played;    /* only the links of the recording */
+    char playing[PATH_MAX];   /* its text in the status bar */
+    unsigned speed;           /* thousandths of the recorded pace */
+    uint64_t now_ns, real_ns; /* recorded time, and when it was updated */
     uint64_t draw_ms, look_ms;
-    /* The rates, and where they were counted from. */
+    /* The start of the current second, and its counts. */
     uint64_t rate_ms, rate_messages, rate_bytes;
 };
 
-/* Calls that are repeated without a look at the keys. */
+/* Calls that are replayed without checking for keys. */
 #define BURST 1000
 
 #define SPEED_MIN 62
@@ -59,18 +58,17 @@ struct watch {
 enum { KEY_TERMINAL_RATE = 0x500, KEY_REPLAY, KEY_SPEED };
 
 static const struct argp_option watch_options[] = {
-    {0, 0, 0, 0, "How it is shown:", 5},
+    {0, 0, 0, 0, "Display:", 5},
     {"terminal-rate", KEY_TERMINAL_RATE, "BYTES", 0,
-     "Write at most so many bytes a second to the terminal, and draw as often "
-     "as that allows (default: 960 to one without colours, such as a vt100; "
-     "else what a serial line says it takes, or any number)",
+     "Write at most BYTES per second to the terminal (default: 960 without "
+     "colours, as on a vt100; else the speed of a serial line, or no limit)",
      0},
     {"replay", KEY_REPLAY, "FILE", 0,
-     "Show a recording instead of a stream: `p' stops it, `<' and `>' change "
+     "Show a recording instead of a stream: `p' pauses it, `<' and `>' change "
      "its speed",
      0},
     {"speed", KEY_SPEED, "FACTOR", 0,
-     "Begin it at so many times its pace, such as 2 or 0.1", 0},
+     "Start it at FACTOR times the recorded pace, such as 2 or 0.1", 0},
     {0}};
 
 static error_t watch_key(int key, char *arg, struct argp_state *state) {
@@ -93,13 +91,13 @@ static error_t watch_key(int key, char *arg, struct argp_state *state) {
         return 0;
     case ARGP_KEY_END:
         if (watch->speed > 0 && !options->replay) {
-            argp_failure(state, EXITS_USAGE, 0, "--speed has no --replay");
+            options_fail(state, "--speed needs --replay");
         }
         if ((options->verbose || options->stats_ms > 0) &&
             isatty(STDERR_FILENO)) {
-            argp_failure(state, EXITS_USAGE, 0,
-                         "--%s writes to standard error: send that to a file, "
-                         "2>FILE",
+            options_fail(state,
+                         "--%s writes to standard error: redirect that to a "
+                         "file, 2>FILE",
                          options->verbose ? "verbose" : "stats");
         }
         return 0;
@@ -107,22 +105,6 @@ static error_t watch_key(int key, char *arg, struct argp_state *state) {
     }
 }
 
-static void watch_parse(struct watch *watch, int argc, char **argv) {
-    static const struct argp argp = {
-        .options = watch_options,
-        .parser = watch_key,
-        .args_doc = "MARKET...\n--replay=FILE",
-        .doc = "Shows order books, executions and the state of the stream on "
-               "the whole terminal; `?' shows the keys. Lag is how much later "
-               "a message came than the quickest one of its connection: clocks "
-               "that differ do not count. NO_COLOR, where it is not empty, "
-               "switches colours off.\v" SETTINGS_HELP "\n" EXITS_HELP,
-        .children = options_children};
-
-    argp_parse(&argp, argc, argv, 0, NULL, watch);
-}
-
-/* Takes the rates over the last second. */
 static void watch_rate(struct watch *watch, uint64_t now_ms) {
     struct status *status = &watch->status;
     const struct mst_stats *stats = &status->stats;
@@ -139,20 +121,12 @@ static void watch_rate(struct watch *watch, uint64_t now_ms) {
     }
 }
 
-/* Where the stream comes from: the URL without its scheme. */
-static const char *watch_service(const struct watch *watch) {
-    const char *url = watch->options.settings.shown[SETTING_WS_URL];
-    const char *scheme = strstr(url, "://");
-
-    return scheme ? scheme + strlen("://") : url;
-}
-
-/* The counts of the stream, or of the recording so far. */
+/* Sums the counts of the stream, or of the recording so far. */
 static void watch_sum(struct watch *watch, struct mst_stats *stats) {
     if (watch->options.replay) {
         static const struct mst_link none;
 
-        watch->played.links[0] = &none; /* as long as there is none */
+        watch->played.links[0] = &none; /* if there is none yet */
         watch->played.link_count =
             playback_links(&watch->playback, watch->played.links);
         clients_stats(watch->played.links, watch->played.link_count, stats);
@@ -162,7 +136,6 @@ static void watch_sum(struct watch *watch, struct mst_stats *stats) {
     }
 }
 
-/* Says where the recording is. */
 static void watch_playing(struct watch *watch) {
     const char *path = watch->options.replay;
     const char *name = strrchr(path, '/');
@@ -188,8 +161,10 @@ static void watch_draw(struct watch *watch, uint64_t now_ms) {
     watch->draw_ms = now_ms;
 }
 
-/* Obeys keys, and draws where the last picture has been sent. */
+/* Handles keys, and draws once the last picture has been sent. */
 static void watch_show(struct watch *watch, uint64_t now_ms) {
+    enum view_key key;
+
     if (now_ms - watch->look_ms < LOOK_MS) {
         return;
     }
@@ -197,22 +172,17 @@ static void watch_show(struct watch *watch, uint64_t now_ms) {
     if (screen_stop() || screen_resize()) {
         watch->draw_ms = 0;
     }
-    switch (view_keys(watch->view, now_ms)) {
-    case VIEW_QUIT: run_close(&watch->run); break;
-    case VIEW_PAUSE:
-        watch->status.stopped = !watch->status.stopped;
+    key = view_keys(watch->view, now_ms);
+    if (key == VIEW_QUIT) {
+        run_close(&watch->run);
+    } else if (key != VIEW_NOTHING) {
+        watch->status.stopped ^= key == VIEW_PAUSE;
+        if (key == VIEW_SLOWER && watch->speed / 2 >= SPEED_MIN) {
+            watch->speed /= 2;
+        } else if (key == VIEW_FASTER && watch->speed * 2 <= SPEED_MAX) {
+            watch->speed *= 2;
+        }
         watch->draw_ms = 0;
-        break;
-    case VIEW_SLOWER:
-        watch->speed /= watch->speed / 2 < SPEED_MIN ? 1 : 2;
-        watch->draw_ms = 0;
-        break;
-    case VIEW_FASTER:
-        watch->speed *= watch->speed * 2 > SPEED_MAX ? 1 : 2;
-        watch->draw_ms = 0;
-        break;
-    case VIEW_CHANGED: watch->draw_ms = 0; break;
-    default: break;
     }
     if (screen_is_idle() && now_ms - watch->draw_ms >= DRAW_MS) {
         watch_draw(watch, now_ms);
@@ -237,8 +207,8 @@ static void watch_run(struct watch *watch) {
     }
 }
 
-/* Repeats what was before this moment of then. Returns as playback_step(); the
- * last picture is of the time before connections were closed. */
+/* Replays up to the current recorded time. Returns as playback_step(), but 0
+ * before connections are closed, so that the last picture shows them open. */
 static int watch_play(struct watch *watch) {
     const struct replay *replay = &watch->playback.player.replay;
     struct board_market *market;
@@ -255,7 +225,7 @@ static int watch_play(struct watch *watch) {
             return 0;
         }
         rc = playback_step(&watch->playback, &step);
-        if (rc == 1 && watch->now_ns == 0) { /* the first one */
+        if (rc == 1 && watch->now_ns == 0) { /* the first poll */
             watch->now_ns = step.monotonic_ns;
             watch->run.wall_ns = step.unix_ns - (int64_t)step.monotonic_ns;
             watch->rate_ms = watch->now_ns / NS_PER_MS;
@@ -268,7 +238,7 @@ static int watch_play(struct watch *watch) {
     return rc;
 }
 
-/* Shows a recording until it is left, or differs. */
+/* Shows a recording until the user quits, or a difference. */
 static int watch_replay(struct watch *watch) {
     int rc = playback_open(&watch->playback);
 
@@ -296,7 +266,7 @@ static int watch_replay(struct watch *watch) {
     return playback_result(&watch->playback, rc);
 }
 
-/* Says how it went, on the terminal as it was before. */
+/* Prints the summary, on the terminal's normal screen. */
 static int watch_end(struct watch *watch) {
     struct mst_stats stats;
 
@@ -306,8 +276,9 @@ static int watch_end(struct watch *watch) {
     return run_end(&watch->run);
 }
 
-/* Takes the terminal, and what is shown on it. */
+/* Takes over the terminal and prepares the view. */
 static int watch_begin(struct watch *watch) {
+    const char *url, *scheme;
     char error[SETTINGS_ERROR_LEN] = "";
     int result = metrics_begin(&watch->metrics, watch->options.metrics_port);
 
@@ -326,38 +297,48 @@ static int watch_begin(struct watch *watch) {
         watch->status.service = watch->playing;
         watch->board = &watch->playback.board;
     } else {
-        watch->status.service = watch_service(watch);
+        url = watch->options.settings.shown[SETTING_WS_URL];
+        scheme = strstr(url, "://");
+        watch->status.service = scheme ? scheme + strlen("://") : url;
     }
     watch->view = view_new(watch->board, watch->options.replay != NULL);
     return watch->view ? EXITS_OK : EXITS_LOCAL;
 }
 
-/* Finds the markets of a recording, which needs no network and no settings. */
+/* Finds the markets of a recording. This needs no network and no settings. */
 static int watch_prepare(struct watch *watch) {
     int result;
 
     if (strcmp(watch->options.replay, "-") == 0) {
-        fputs("mini-stream: --replay needs a file: standard input has the "
+        fputs("mini-stream: --replay needs a file: standard input is for "
               "keys\n",
               stderr);
         return EXITS_USAGE;
     }
     watch->played.links =
-        calloc(PLAYBACK_LINKS, sizeof(const struct mst_link *));
-    if (!watch->played.links) {
-        abort();
-    }
+        text_must(calloc(PLAYBACK_LINKS, sizeof(const struct mst_link *)));
     signals_catch();
     result = playback_prepare(&watch->playback, watch->options.replay);
     return result == EXITS_OK ? playback_begin(&watch->playback) : result;
 }
 
 int watch_main(int argc, char **argv) {
+    static const struct argp argp = {
+        .options = watch_options,
+        .parser = watch_key,
+        .args_doc = "MARKET...\n--replay=FILE",
+        .doc =
+            "Shows order books, executions and the state of the stream on "
+            "the whole terminal; `?' shows the keys. Lag is a message's delay "
+            "compared with the fastest one of its connection, so that a "
+            "difference between the clocks does not count. A non-empty "
+            "NO_COLOR switches colours off.\v" SETTINGS_HELP "\n" EXITS_HELP,
+        .children = options_children};
     static struct watch watch;
     char error[SETTINGS_ERROR_LEN] = "";
     int result;
 
-    watch_parse(&watch, argc, argv);
+    argp_parse(&argp, argc, argv, 0, NULL, &watch);
     if (watch.options.replay) {
         result = watch_prepare(&watch);
     } else {

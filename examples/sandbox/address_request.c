@@ -1,8 +1,4 @@
-/*
- * What a client asks for a crypto destination address, and the rules for it.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Reads and checks an address request. SPDX-License-Identifier: 0BSD */
 #include "address_store.h"
 
 #include <string.h>
@@ -44,7 +40,7 @@ static const struct schema_field *const fields[] = {
     SCHEMA_FIELD(TRAVELRULE, SCHEMA_OBJECT, .fields = travelrule),
     NULL};
 
-/* Exactly one form: the id, or network and address. */
+/* Requires either the id, or network and address. */
 static bool check_form(const struct address_request *request,
                        struct schema_error *error) {
     if (request->id && (request->network || request->address)) {

@@ -1,8 +1,4 @@
-/*
- * The records of crypto destination addresses.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Address records in SQLite. SPDX-License-Identifier: 0BSD */
 #include "address_store.h"
 
 #include "feed.h"
@@ -14,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BUSY_MS 5000 /* for another process */
+#define BUSY_MS 5000 /* to wait for another process */
 
-/* Texts of times and the travel rule's JSON are stored as they are written. */
+/* Times and the travel rule's JSON are stored as text. */
 static const char schema[] = "CREATE TABLE IF NOT EXISTS address ("
                              " id TEXT PRIMARY KEY,"
                              " client TEXT NOT NULL,"
@@ -29,7 +25,7 @@ static const char schema[] = "CREATE TABLE IF NOT EXISTS address ("
                              " travelrule_metadata TEXT,"
                              " UNIQUE (client, crypto_network, address))";
 
-/* What is NULL is absent: it stays as it is. */
+/* An absent value is NULL and leaves its column unchanged. */
 #define CHANGES                                        \
     " SET nickname = coalesce(:nickname, nickname),"   \
     " bookmarked = coalesce(:bookmarked, bookmarked)," \
@@ -69,11 +65,11 @@ static bool succeeded(const struct address_store *store, int rc,
 struct address_store *address_store_open(const char *directory,
                                          const char *status, GError **error) {
     struct address_store *store = g_new0(struct address_store, 1);
-    char *path = g_build_filename(directory, "addresses.db", NULL);
+    g_autofree char *path = g_build_filename(directory, "addresses.db", NULL);
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     bool ok;
 
-    if (fd >= 0) { /* an earlier version's may be open to others */
+    if (fd >= 0) { /* earlier versions left it open to others */
         fchmod(fd, 0600);
         close(fd);
     }
@@ -86,10 +82,8 @@ struct address_store *address_store_open(const char *directory,
                        error);
     }
     if (!ok) {
-        address_store_close(store);
-        store = NULL;
+        g_clear_pointer(&store, address_store_close);
     }
-    g_free(path);
     return store;
 }
 
@@ -98,22 +92,12 @@ void address_store_close(struct address_store *store) {
     g_free(store);
 }
 
-/* A text for a parameter of the statement, which may lack it; NULL: absent.
- * It must outlive the statement. */
+/* Binds a text or NULL that outlives the statement, if it has the parameter. */
 static void bind(sqlite3_stmt *statement, const char *name, const char *text) {
     int index = sqlite3_bind_parameter_index(statement, name);
 
     if (index > 0) {
         sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
-    }
-}
-
-static void bind_flag(sqlite3_stmt *statement, const char *name,
-                      const json_t *flag) {
-    if (flag) {
-        sqlite3_bind_int(statement,
-                         sqlite3_bind_parameter_index(statement, name),
-                         json_is_true(flag));
     }
 }
 
@@ -130,8 +114,7 @@ static json_t *record_json(sqlite3_stmt *statement) {
                      "bookmarked", sqlite3_column_int(statement, 6));
 }
 
-/* Runs the statement, which is finished when it returns, and committed if it
- * returns a record. */
+/* Runs and finalizes the statement. A record it returns is committed. */
 static json_t *run(const struct address_store *store, sqlite3_stmt *statement,
                    GError **error) {
     json_t *record = NULL;
@@ -151,35 +134,34 @@ static json_t *run(const struct address_store *store, sqlite3_stmt *statement,
 json_t *address_store_put(struct address_store *store, const char *client,
                           const struct address_request *request,
                           GError **error) {
-    const struct writer plain = {.quirks = 0};
-    char created_at[WRITER_SIZE];
-    char *id =
+    json_auto_t *now = writer_time(&writer_plain, feed_now_ns(), 3);
+    g_autofree char *id =
         request->id ? g_ascii_strdown(request->id, -1) : g_uuid_string_random();
-    char *travelrule = request->travelrule
-                           ? json_dumps(request->travelrule, JSON_COMPACT)
-                           : NULL;
+    g_autofree char *travelrule =
+        request->travelrule ? json_dumps(request->travelrule, JSON_COMPACT)
+                            : NULL;
     sqlite3_stmt *statement;
-    json_t *record = NULL;
     int rc = sqlite3_prepare_v2(store->database,
                                 request->id ? put_by_id : put_by_address, -1,
                                 &statement, NULL);
 
-    if (succeeded(store, rc, error)) {
-        writer_time(&plain, created_at, feed_now_ns(), 3);
-        bind(statement, ":id", id);
-        bind(statement, ":client", client);
-        bind(statement, ":network", request->network);
-        bind(statement, ":address", request->address);
-        bind(statement, ":nickname", request->nickname);
-        bind(statement, ":status", store->status);
-        bind(statement, ":created_at", created_at);
-        bind(statement, ":travelrule", travelrule);
-        bind_flag(statement, ":bookmarked", request->bookmarked);
-        record = run(store, statement, error);
+    if (!succeeded(store, rc, error)) {
+        return NULL;
     }
-    g_free(travelrule);
-    g_free(id);
-    return record;
+    bind(statement, ":id", id);
+    bind(statement, ":client", client);
+    bind(statement, ":network", request->network);
+    bind(statement, ":address", request->address);
+    bind(statement, ":nickname", request->nickname);
+    bind(statement, ":status", store->status);
+    bind(statement, ":created_at", json_string_value(now));
+    bind(statement, ":travelrule", travelrule);
+    if (request->bookmarked) {
+        sqlite3_bind_int(statement,
+                         sqlite3_bind_parameter_index(statement, ":bookmarked"),
+                         json_is_true(request->bookmarked));
+    }
+    return run(store, statement, error);
 }
 
 json_t *address_store_list(const struct address_store *store, int limit) {
@@ -187,7 +169,7 @@ json_t *address_store_list(const struct address_store *store, int limit) {
     sqlite3_stmt *statement;
     int rc;
 
-    /* Nobody's stream waits for another process's transaction. */
+    /* Fail instead of delaying all streams until another process commits. */
     sqlite3_busy_timeout(store->database, 0);
     rc = sqlite3_prepare_v2(store->database, list, -1, &statement, NULL);
     if (rc == SQLITE_OK) {

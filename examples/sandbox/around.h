@@ -1,8 +1,4 @@
-/*
- * What the parts of the sandbox have of each other.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* What the parts of the sandbox share. SPDX-License-Identifier: 0BSD */
 #ifndef SANDBOX_AROUND_H
 #define SANDBOX_AROUND_H
 
@@ -13,22 +9,22 @@
 #include "played.h"
 #include "relay.h"
 
-/* All of it outlives the servers. */
+/* All members outlive the servers. */
 struct around {
     const struct options *options;
     struct address_store *addresses;
     struct faults *faults;
-    struct script *script; /* that is told what happens */
+    struct script *script; /* reacts to events */
     struct token_store *tokens;
-    struct played *played; /* a recording that is served; or NULL */
+    struct played *played; /* the recording that is served, or NULL */
     struct feed *feed;
     struct executions *executions;
     SoupServer *ws_server;
-    struct relay *ws_relay; /* in front of it */
+    struct relay *ws_relay; /* between it and its clients */
     struct stream *stream;
-    struct journal *journal; /* NULL: there is no page */
-    /* There is a first subscription; what it begins with was sent. NULL: nobody
-     * waits for it. */
+    struct journal *journal; /* NULL without a page */
+    /* Called after the initial data of the first subscription was sent; NULL if
+     * nothing waits for it. */
     void (*began)(const struct around *around);
 };
 

@@ -1,8 +1,4 @@
-/*
- * The sandbox's own certificate authority and server certificate.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The CA and the server certificate. SPDX-License-Identifier: 0BSD */
 #include "certificate.h"
 
 #include <gnutls/crypto.h>
@@ -13,11 +9,14 @@
 #define DAY_S ((time_t)24 * 60 * 60)
 #define CA_DAYS 3650
 #define SERVER_DAYS 90
-#define RENEW_DAYS 14 /* with less than this left, a new one is made */
-#define SKEW_S 3600   /* valid from this long ago: clocks differ */
+#define RENEW_DAYS 14 /* replaced if it expires sooner */
+#define SKEW_S 3600   /* valid since then, because clocks differ */
 
 #define SERIAL_SIZE 16
 #define KEY_ID_SIZE 64
+
+/* Makes a call and sets rc, unless an earlier call has failed. */
+#define TRY(call) rc = rc < 0 ? rc : (call)
 
 /* A certificate and its private key, with the files that hold them. */
 struct identity {
@@ -104,7 +103,7 @@ static bool save_pem(const char *path, gnutls_datum_t *pem, int mode,
     return ok;
 }
 
-/* The key goes first: a certificate without its key cannot be left behind. */
+/* Writes the key first: a certificate never exists without its key. */
 static bool identity_save(const struct identity *identity, GError **error) {
     gnutls_datum_t pem;
     int rc = gnutls_x509_privkey_export2_pkcs8(
@@ -123,7 +122,7 @@ static int set_random_serial(gnutls_x509_crt_t crt) {
     unsigned char serial[SERIAL_SIZE];
     int rc = gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof serial);
 
-    /* Positive and without leading zeros (RFC 5280, 4.1.2.2). */
+    /* A positive number without leading zeros (RFC 5280, 4.1.2.2). */
     serial[0] = (unsigned char)((serial[0] & 0x7f) | 0x40);
     return rc < 0 ? rc : gnutls_x509_crt_set_serial(crt, serial, sizeof serial);
 }
@@ -136,7 +135,7 @@ static int set_subject_key_id(gnutls_x509_crt_t crt) {
     return rc < 0 ? rc : gnutls_x509_crt_set_subject_key_id(crt, id, len);
 }
 
-/* A new P-256 key, and a certificate for it that is not signed yet. */
+/* Makes a P-256 key and an unsigned certificate for it. */
 static int identity_generate(struct identity *identity, const char *name,
                              int days) {
     gnutls_x509_crt_t crt = identity->crt;
@@ -145,49 +144,38 @@ static int identity_generate(struct identity *identity, const char *name,
         identity->key, GNUTLS_PK_ECDSA,
         GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
 
-    if (rc < 0 || (rc = gnutls_x509_crt_set_version(crt, 3)) < 0 ||
-        (rc = set_random_serial(crt)) < 0 ||
-        (rc = gnutls_x509_crt_set_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0,
-                                            name, (unsigned)strlen(name))) <
-            0 ||
-        (rc = gnutls_x509_crt_set_activation_time(crt, now - SKEW_S)) < 0 ||
-        (rc = gnutls_x509_crt_set_expiration_time(crt, now + days * DAY_S)) <
-            0 ||
-        (rc = gnutls_x509_crt_set_key(crt, identity->key)) < 0) {
-        return rc;
-    }
-    return set_subject_key_id(crt);
+    TRY(gnutls_x509_crt_set_version(crt, 3));
+    TRY(set_random_serial(crt));
+    TRY(gnutls_x509_crt_set_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, name,
+                                      (unsigned)strlen(name)));
+    TRY(gnutls_x509_crt_set_activation_time(crt, now - SKEW_S));
+    TRY(gnutls_x509_crt_set_expiration_time(crt, now + days * DAY_S));
+    TRY(gnutls_x509_crt_set_key(crt, identity->key));
+    TRY(set_subject_key_id(crt));
+    return rc;
 }
 
 static int generate_ca(struct identity *ca) {
     int rc = identity_generate(ca, "mini_stream sandbox CA", CA_DAYS);
 
-    if (rc < 0 ||
-        (rc = gnutls_x509_crt_set_basic_constraints(ca->crt, 1, 0)) < 0 ||
-        (rc = gnutls_x509_crt_set_key_usage(ca->crt,
-                                            GNUTLS_KEY_KEY_CERT_SIGN)) < 0) {
-        return rc;
-    }
-    return gnutls_x509_crt_sign2(ca->crt, ca->crt, ca->key, GNUTLS_DIG_SHA256,
-                                 0);
+    TRY(gnutls_x509_crt_set_basic_constraints(ca->crt, 1, 0));
+    TRY(gnutls_x509_crt_set_key_usage(ca->crt, GNUTLS_KEY_KEY_CERT_SIGN));
+    TRY(gnutls_x509_crt_sign2(ca->crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0));
+    return rc;
 }
 
 static int add_name(gnutls_x509_crt_t crt, const char *name) {
-    GInetAddress *address = g_inet_address_new_from_string(name);
-    int rc;
+    g_autoptr(GInetAddress) address = g_inet_address_new_from_string(name);
 
     if (address) {
-        rc = gnutls_x509_crt_set_subject_alt_name(
+        return gnutls_x509_crt_set_subject_alt_name(
             crt, GNUTLS_SAN_IPADDRESS, g_inet_address_to_bytes(address),
             (unsigned)g_inet_address_get_native_size(address),
             GNUTLS_FSAN_APPEND);
-        g_object_unref(address);
-    } else {
-        rc = gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, name,
-                                                  (unsigned)strlen(name),
-                                                  GNUTLS_FSAN_APPEND);
     }
-    return rc;
+    return gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, name,
+                                                (unsigned)strlen(name),
+                                                GNUTLS_FSAN_APPEND);
 }
 
 static int generate_server(struct identity *server, const struct identity *ca,
@@ -197,23 +185,17 @@ static int generate_server(struct identity *server, const struct identity *ca,
     size_t len = sizeof id;
     int rc = identity_generate(server, "localhost", SERVER_DAYS);
 
-    if (rc < 0 || (rc = add_name(crt, "localhost")) < 0 ||
-        (rc = gnutls_x509_crt_set_basic_constraints(crt, 0, -1)) < 0 ||
-        (rc = gnutls_x509_crt_set_key_usage(
-             crt, GNUTLS_KEY_DIGITAL_SIGNATURE)) < 0 ||
-        (rc = gnutls_x509_crt_set_key_purpose_oid(crt, GNUTLS_KP_TLS_WWW_SERVER,
-                                                  0)) < 0 ||
-        (rc = gnutls_x509_crt_get_subject_key_id(ca->crt, id, &len, NULL)) <
-            0 ||
-        (rc = gnutls_x509_crt_set_authority_key_id(crt, id, len)) < 0) {
-        return rc;
-    }
+    TRY(add_name(crt, "localhost"));
+    TRY(gnutls_x509_crt_set_basic_constraints(crt, 0, -1));
+    TRY(gnutls_x509_crt_set_key_usage(crt, GNUTLS_KEY_DIGITAL_SIGNATURE));
+    TRY(gnutls_x509_crt_set_key_purpose_oid(crt, GNUTLS_KP_TLS_WWW_SERVER, 0));
+    TRY(gnutls_x509_crt_get_subject_key_id(ca->crt, id, &len, NULL));
+    TRY(gnutls_x509_crt_set_authority_key_id(crt, id, len));
     for (; names && *names; names++) {
-        if ((rc = add_name(crt, *names)) < 0) {
-            return rc;
-        }
+        TRY(add_name(crt, *names));
     }
-    return gnutls_x509_crt_sign2(crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0);
+    TRY(gnutls_x509_crt_sign2(crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0));
+    return rc;
 }
 
 static bool valid_for_days(gnutls_x509_crt_t crt, int days) {
@@ -241,7 +223,7 @@ static bool server_still_good(const struct identity *server,
     return true;
 }
 
-/* A CA that is there but unusable is an error: clients may trust it. */
+/* An existing CA that is unusable is not replaced: clients may trust it. */
 static bool obtain_ca(struct identity *ca, GError **error) {
     if (!identity_exists(ca)) {
         return succeeded(generate_ca(ca), ca->crt_path, error) &&
@@ -265,7 +247,7 @@ static bool obtain_server(struct identity *server, const struct identity *ca,
         server_still_good(server, ca, names)) {
         return true;
     }
-    /* A certificate and a key that were loaded cannot be filled in anew. */
+    /* GnuTLS cannot overwrite a certificate or a key that was loaded. */
     gnutls_x509_crt_deinit(server->crt);
     gnutls_x509_privkey_deinit(server->key);
     gnutls_x509_crt_init(&server->crt);

@@ -8,11 +8,11 @@
 
 #include <gio/gio.h>
 
-/* Makes what is missing in the directory, where the PEM files are: ca.pem and
- * ca-key.pem, which are kept, and server.pem and server-key.pem, which are
- * made anew when they are near expiry, do not belong to the CA or lack one of
- * the names: localhost, and the DNS names or IP addresses in the array (which
- * may be NULL). Returns NULL with the error set when it cannot. */
+/* Returns the server's certificate from PEM files in the directory, and creates
+ * missing files. ca.pem and ca-key.pem are kept. server.pem and server-key.pem
+ * are replaced if they expire soon, do not belong to the CA or lack a name:
+ * localhost, or one of the DNS names and IP addresses in the array, which may
+ * be NULL. On failure, returns NULL and sets the error. */
 GTlsCertificate *certificate_obtain(const char *directory, char **names,
                                     GError **error);
 

@@ -1,17 +1,13 @@
-/*
- * One client's WebSocket connection.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* One client's WebSocket connection. SPDX-License-Identifier: 0BSD */
 #include "connection.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* How long a client has to answer a close frame. */
+/* Time for a client to answer a close frame. */
 #define CLOSE_GRACE_S 5
 
-/* How soon to look again whether a client's queue is empty. */
+/* Interval of checks whether a client's queue is empty. */
 #define DRAIN_MS 20
 
 struct connection {
@@ -19,12 +15,12 @@ struct connection {
     struct relay *relay;
     GSocketAddress *client;
     size_t backlog_max;
-    /* The backlog is counted since libsoup's queue was empty. */
+    /* The backlog counts bytes since libsoup's queue was last empty. */
     struct connection_figures figures;
     guint drain_watch; /* a source; 0 while the backlog is 0 */
     guint kill_timer;
     guint ping_timer;
-    guint silent_ticks; /* of it, since the last pong */
+    guint silent_ticks; /* of the ping timer, since the last pong */
 };
 
 struct connection *connection_new(SoupServerMessage *message,
@@ -40,21 +36,10 @@ struct connection *connection_new(SoupServerMessage *message,
     return connection;
 }
 
-static void stop_drain_watch(struct connection *connection) {
-    if (connection->drain_watch != 0) {
-        g_source_remove(connection->drain_watch);
-        connection->drain_watch = 0;
-    }
-}
-
 void connection_free(struct connection *connection) {
-    stop_drain_watch(connection);
-    if (connection->kill_timer != 0) {
-        g_source_remove(connection->kill_timer);
-    }
-    if (connection->ping_timer != 0) {
-        g_source_remove(connection->ping_timer);
-    }
+    g_clear_handle_id(&connection->drain_watch, g_source_remove);
+    g_clear_handle_id(&connection->kill_timer, g_source_remove);
+    g_clear_handle_id(&connection->ping_timer, g_source_remove);
     g_signal_handlers_disconnect_by_data(connection->websocket, connection);
     g_object_unref(connection->websocket);
     g_object_unref(connection->client);
@@ -66,7 +51,7 @@ static bool is_open(const struct connection *connection) {
            SOUP_WEBSOCKET_STATE_OPEN;
 }
 
-/* Without this, closing TLS would wait for a client that does not read. */
+/* Drops a client that does not read: closing TLS would wait for it. */
 static gboolean on_kill_timer(gpointer user_data) {
     struct connection *connection = user_data;
 
@@ -84,11 +69,11 @@ void connection_close(struct connection *connection, gushort code,
     }
 }
 
-/* libsoup does not tell how much it has queued. But while it has anything, it
- * watches for the stream to become writable, at default priority; what has a
- * lower one comes to its turn only when the stream was not writable, or the queue
- * is empty. A watch of the stream itself would cost as much as there are
- * connections each time that one is sent to. */
+/* Detects that libsoup's queue is empty, which libsoup does not report. While
+ * the queue has data, libsoup waits for the stream to become writable, at
+ * default priority. A source of lower priority therefore runs only if the
+ * stream is not writable, or the queue is empty. Watching the stream here as
+ * well would cost time for every connection at each message. */
 static gboolean on_drain_watch(gpointer user_data) {
     struct connection *connection = user_data;
     GIOStream *io =
@@ -133,9 +118,8 @@ static void on_pong(SoupWebsocketConnection *websocket, GBytes *data,
     connection->silent_ticks = 0;
 }
 
-/* libsoup sends a ping at about the same time, just before or just after this,
- * and its pong may come on either side of the next tick: so one interval
- * without a pong proves nothing. */
+/* libsoup sends its ping just before or after this, so the pong may come before
+ * or after the next tick. One tick without a pong therefore proves nothing. */
 static gboolean on_ping_timer(gpointer user_data) {
     struct connection *connection = user_data;
 

@@ -1,15 +1,12 @@
-/*
- * The quirk delayed-data.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The quirk delayed-data. SPDX-License-Identifier: 0BSD */
 #include "delay.h"
 
-/* One subscribe in this time is free, each other costs as much. */
+/* One subscribe per interval is free; each further one adds an interval of
+ * delay, up to HOLD_MAX_US. */
 #define INTERVAL_US G_USEC_PER_SEC
 #define HOLD_MAX_US (5 * INTERVAL_US)
 
-/* Monotonic times. */
+/* The state of an IP address; monotonic times. */
 struct address {
     int64_t subscribed_us;
     int64_t held_until_us;
@@ -23,7 +20,7 @@ struct item {
 struct delay_queue {
     struct address *address;
     GQueue items; /* struct item, owned */
-    guint timer;  /* runs while there are items */
+    guint timer;  /* set while there are items */
     delay_send send;
     void *user_data;
 };
@@ -52,9 +49,7 @@ static void item_free(gpointer data) {
 }
 
 void delay_queue_free(struct delay_queue *queue) {
-    if (queue->timer != 0) {
-        g_source_remove(queue->timer);
-    }
+    g_clear_handle_id(&queue->timer, g_source_remove);
     g_queue_clear_full(&queue->items, item_free);
     g_free(queue);
 }
@@ -86,7 +81,7 @@ static gboolean on_timer(gpointer user_data) {
 
     queue->timer = 0;
     if (g_get_monotonic_time() < queue->address->held_until_us) {
-        start_timer(queue); /* another subscribe came */
+        start_timer(queue); /* another subscribe has added to the delay */
         return G_SOURCE_REMOVE;
     }
     while (!g_queue_is_empty(&queue->items)) {

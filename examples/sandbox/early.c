@@ -1,14 +1,10 @@
-/*
- * The quirk early-updates.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The quirk early-updates. SPDX-License-Identifier: 0BSD */
 #include "early.h"
 
 #define RECENT_MAX 8
 
-/* The snapshot waits for so many later updates, until one removes a level,
- * but not for ever. */
+/* The number of later updates before the snapshot: at least EARLY_MIN and one
+ * that removes a level, at most EARLY_MAX. */
 #define EARLY_MIN 2
 #define EARLY_MAX 20
 
@@ -45,7 +41,7 @@ const GQueue *early_begin(GHashTable *early, struct subscription *subscription,
     GQueue *recent = recent_updates(early, subscription->market);
 
     subscription->snapshot = snapshot;
-    /* Of those at most the last is of the snapshot's time. */
+    /* Only the last update can have the snapshot's time: the first is older. */
     if (recent->length > 1) {
         subscription->late_update = g_strdup(g_queue_peek_head(recent));
     }

@@ -1,7 +1,7 @@
 /*
- * The quirk early-updates: a subscription to market_data begins with updates
- * that are not later than the SNAPSHOT, goes on with later ones, and only then
- * gets the SNAPSHOT, followed by one more update that is older.
+ * The quirk early-updates: a subscription to market_data first gets updates
+ * that are not later than the SNAPSHOT, then later ones, then the SNAPSHOT, and
+ * then one update that is older.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,20 +10,21 @@
 
 #include "request.h"
 
-/* The last updates of each market: a queue of texts, the oldest first. */
+/* Returns a table that has each market's last updates, a queue of texts, oldest
+ * first. */
 GHashTable *early_new(void);
 
-/* An update was made, whether or not anyone gets it. */
+/* Records an update of the market, even if it is sent to nobody. */
 void early_record(GHashTable *early, const struct market *market,
                   const char *update);
 
-/* The snapshot, which is taken over, waits in the subscription. Returns the
- * texts (char *) to send before it, valid until the next record. */
+/* Takes over the snapshot and holds it back in the subscription. Returns the
+ * texts (char *) to send first, valid until the next early_record(). */
 const GQueue *early_begin(GHashTable *early, struct subscription *subscription,
                           char *snapshot);
 
-/* The market changed; true: the snapshot need not wait longer. removes: the
- * subscription was sent the removal of a level. */
+/* Counts a change of the market. Returns true if the snapshot is due now.
+ * removes: the subscription was sent the removal of a level. */
 bool early_ends(struct subscription *subscription, bool removes);
 
 #endif

@@ -1,8 +1,4 @@
-/*
- * The files that tell where the sandbox listens.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The files with the sandbox's ports. SPDX-License-Identifier: 0BSD */
 #include "endpoints.h"
 
 #include "schema.h"
@@ -21,7 +17,7 @@ static const struct schema_field *const fields[] = {
 struct endpoints {
     char *path;       /* of endpoints.json */
     char *ports_path; /* of ports.json */
-    char *text;       /* of endpoints.json while it is this sandbox's */
+    char *text;       /* what this sandbox wrote to endpoints.json */
 };
 
 struct endpoints *endpoints_new(const char *state) {
@@ -40,29 +36,23 @@ void endpoints_free(struct endpoints *endpoints) {
     g_free(endpoints);
 }
 
-static void recall(const json_t *json, const char *name, guint *port) {
-    if (*port == 0) {
-        *port = (guint)json_integer_value(json_object_get(json, name));
-    }
-}
-
 bool endpoints_recall(const struct endpoints *endpoints, struct ports *ports,
                       GError **error) {
-    json_t *json;
+    /* In the order of fields. */
+    guint *const all[] = {&ports->ws, &ports->auth, &ports->api, &ports->page};
+    json_auto_t *json = NULL;
 
     if (!g_file_test(endpoints->ports_path, G_FILE_TEST_EXISTS)) {
         return true;
     }
     json = schema_load(endpoints->ports_path, fields, error);
-    if (!json) {
-        return false;
+    for (guint i = 0; json && i < G_N_ELEMENTS(all); i++) {
+        if (*all[i] == 0) {
+            *all[i] = (guint)json_integer_value(
+                json_object_get(json, fields[i]->name));
+        }
     }
-    recall(json, "ws", &ports->ws);
-    recall(json, "auth", &ports->auth);
-    recall(json, "api", &ports->api);
-    recall(json, "page", &ports->page);
-    json_decref(json);
-    return true;
+    return json != NULL;
 }
 
 static bool write_whole(const char *path, const char *text, GError **error) {
@@ -74,39 +64,29 @@ static bool write_whole(const char *path, const char *text, GError **error) {
 
 bool endpoints_tell(struct endpoints *endpoints, const struct ports *ports,
                     GError **error) {
-    json_t *json = json_pack("{s:i, s:i, s:i}", "ws", (int)ports->ws, "auth",
-                             (int)ports->auth, "api", (int)ports->api);
     bool has_page = ports->page != ENDPOINTS_NO_PAGE;
-    char *text;
-    bool ok;
+    json_auto_t *numbers =
+        json_pack("{s:i, s:i, s:i, s:o*}", "ws", (int)ports->ws, "auth",
+                  (int)ports->auth, "api", (int)ports->api, "page",
+                  has_page ? json_integer(ports->page) : NULL);
+    json_auto_t *urls = json_pack(
+        "{s:o, s:o, s:o, s:o*}", "ws_url",
+        json_sprintf("wss://localhost:%u/", ports->ws), "auth_url",
+        json_sprintf("https://localhost:%u", ports->auth), "base_url",
+        json_sprintf("https://localhost:%u", ports->api), "page_url",
+        has_page ? json_sprintf("http://127.0.0.1:%u/", ports->page) : NULL);
+    g_autofree char *text = json_dumps(numbers, JSON_COMPACT);
 
-    if (has_page) {
-        json_object_set_new(json, "page", json_integer(ports->page));
-    }
-    text = json_dumps(json, JSON_COMPACT);
-    ok = write_whole(endpoints->ports_path, text, error);
-    g_free(text);
-    json_decref(json);
-    json =
-        json_pack("{s:o, s:o, s:o}", "ws_url",
-                  json_sprintf("wss://localhost:%u/", ports->ws), "auth_url",
-                  json_sprintf("https://localhost:%u", ports->auth), "base_url",
-                  json_sprintf("https://localhost:%u", ports->api));
-    if (has_page) {
-        json_object_set_new(json, "page_url",
-                            json_sprintf("http://127.0.0.1:%u/", ports->page));
-    }
-    endpoints->text = json_dumps(json, JSON_COMPACT);
-    json_decref(json);
-    return ok && write_whole(endpoints->path, endpoints->text, error);
+    endpoints->text = json_dumps(urls, JSON_COMPACT);
+    return write_whole(endpoints->ports_path, text, error) &&
+           write_whole(endpoints->path, endpoints->text, error);
 }
 
 void endpoints_end(const struct endpoints *endpoints) {
-    char *text = NULL;
+    g_autofree char *text = NULL;
 
     if (g_file_get_contents(endpoints->path, &text, NULL, NULL) &&
         g_strcmp0(text, endpoints->text) == 0) {
         g_remove(endpoints->path);
     }
-    g_free(text);
 }

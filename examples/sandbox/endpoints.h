@@ -1,6 +1,6 @@
 /*
- * The files in the state folder that tell where the sandbox listens, now and
- * the last time.
+ * The files in the state folder with the sandbox's URLs, and with its ports for
+ * the next start.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -16,25 +16,25 @@ struct ports {
     guint ws;
     guint auth;
     guint api;
-    guint page; /* ENDPOINTS_NO_PAGE: there is none */
+    guint page; /* or ENDPOINTS_NO_PAGE */
 };
 
 struct endpoints;
 
-/* Removes the endpoints.json of a sandbox that was killed. */
+/* Removes an endpoints.json that a killed sandbox left. */
 struct endpoints *endpoints_new(const char *state);
 void endpoints_free(struct endpoints *endpoints);
 
-/* Sets the ports that are 0 to those of the last time, if there was one. */
+/* Sets each port that is 0 to the one of the last run, if there was one. */
 bool endpoints_recall(const struct endpoints *endpoints, struct ports *ports,
                       GError **error);
 
-/* Writes both files, each of which is whole once it is there. */
+/* Writes both files, each atomically. */
 bool endpoints_tell(struct endpoints *endpoints, const struct ports *ports,
                     GError **error);
 
-/* Removes endpoints.json, for nobody is to connect any more; one that another
- * sandbox has put there stays. */
+/* Removes endpoints.json, so that nobody connects any more, unless another
+ * sandbox wrote it. */
 void endpoints_end(const struct endpoints *endpoints);
 
 #endif

@@ -1,17 +1,13 @@
-/*
- * What was executed.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The latest executions. SPDX-License-Identifier: 0BSD */
 #include "executions.h"
 
 #include "writer.h"
 
 struct executions {
-    GArray *kept;    /* struct execution; once it is full, a ring */
-    guint max;       /* of it */
-    guint oldest;    /* index */
-    int64_t lost_ns; /* the latest time of those that are kept no more */
+    GArray *kept;    /* struct execution; a ring once it is full */
+    guint max;       /* its size */
+    guint oldest;    /* its index */
+    int64_t lost_ns; /* latest time of those dropped */
 };
 
 struct executions *executions_new(guint kept) {
@@ -47,25 +43,20 @@ void executions_add(struct executions *executions,
 }
 
 static json_t *execution_json(const struct execution *execution) {
-    const struct writer plain = {.quirks = 0};
-    const struct market_spec *spec = market_spec(execution->market);
-    char time[WRITER_SIZE];
-    char price[WRITER_SIZE];
-    char amount[WRITER_SIZE];
+    const struct writer *writer = &writer_plain;
+    const struct market_spec *spec = &execution->market->spec;
+    struct market_level taken = execution->taken;
 
-    writer_time(&plain, time, execution->time_ns, 9);
-    writer_decimal(&plain, price, execution->taken.price, spec->price_decimals);
-    writer_decimal(&plain, amount, execution->taken.amount,
-                   spec->amount_decimals);
-    return json_pack("{s:s, s:s, s:s}", "executed_at", time, "price", price,
-                     "amount", amount);
+    return json_pack(
+        "{s:o, s:o, s:o}", "executed_at",
+        writer_time(writer, execution->time_ns, 9), "price",
+        writer_decimal(writer, taken.price, spec->price_decimals), "amount",
+        writer_decimal(writer, taken.amount, spec->amount_decimals));
 }
 
 json_t *executions_json(const struct executions *executions,
                         const struct market *market, int64_t since_ns) {
-    const struct writer plain = {.quirks = 0};
     json_t *array = json_array();
-    char time[WRITER_SIZE];
 
     for (guint i = 0; i < executions->kept->len; i++) {
         const struct execution *each =
@@ -75,8 +66,8 @@ json_t *executions_json(const struct executions *executions,
             json_array_append_new(array, execution_json(each));
         }
     }
-    writer_time(&plain, time, market_time_ns(market), 9);
-    return json_pack("{s:s, s:s, s:b, s:o}", "market",
-                     market_spec(market)->symbol, "time", time, "truncated",
-                     executions->lost_ns >= since_ns, "executions", array);
+    return json_pack("{s:s, s:o, s:b, s:o}", "market", market->spec.symbol,
+                     "time", writer_time(&writer_plain, market->time_ns, 9),
+                     "truncated", executions->lost_ns >= since_ns, "executions",
+                     array);
 }

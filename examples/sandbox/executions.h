@@ -1,5 +1,5 @@
 /*
- * What was executed: the reference for those who compare what arrived.
+ * The latest executions, for clients to compare with what they received.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,21 +15,21 @@
 
 struct execution {
     const struct market *market;
-    int64_t time_ns; /* as sent, but for what the message cuts off */
+    int64_t time_ns; /* as sent; the message cuts it to ms */
     struct market_level taken;
 };
 
 struct executions;
 
-/* Keeps the last of all markets, so many together. */
+/* Keeps the last `kept` executions of all markets together. */
 struct executions *executions_new(guint kept);
 void executions_free(struct executions *executions);
 
 void executions_add(struct executions *executions,
                     const struct execution *execution);
 
-/* Those of the market that are kept and not earlier, in the order in which
- * they were sent, never with a quirk; to be released. */
+/* Returns the market's executions from since_ns on, as far as they are kept, in
+ * the order of sending and without quirks; to be released. */
 json_t *executions_json(const struct executions *executions,
                         const struct market *market, int64_t since_ns);
 

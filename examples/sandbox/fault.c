@@ -1,8 +1,4 @@
-/*
- * The faults that there are, and how a set of them is written in JSON.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The kinds of faults, and JSON sets of them. SPDX-License-Identifier: 0BSD */
 #include "fault.h"
 
 #include <string.h>
@@ -17,48 +13,36 @@
 
 static const char *const places[] = {"stream", "token", "all", NULL};
 
-static const struct schema_field ms = {"ms", SCHEMA_NUMBER, .required = true,
-                                       .min = 1, .max = MS_MAX};
-static const struct schema_field bytes_per_s = {
-    "bytes_per_s", SCHEMA_NUMBER, .required = true, .min = 1, .max = BYTES_MAX};
-static const struct schema_field bytes = {
-    "bytes", SCHEMA_NUMBER, .required = true, .min = 1, .max = BYTES_MAX};
-static const struct schema_field after_bytes = {
-    "after_bytes", SCHEMA_NUMBER, .max = BYTES_MAX, .otherwise = "0"};
-static const struct schema_field status = {
-    "status", SCHEMA_NUMBER, .required = true, .min = 400, .max = 599};
+#define FIELD(variable, ...) \
+    static const struct schema_field variable = {#variable, __VA_ARGS__}
+
+FIELD(ms, SCHEMA_NUMBER, .required = true, .min = 1, .max = MS_MAX);
+FIELD(bytes_per_s, SCHEMA_NUMBER, .required = true, .min = 1, .max = BYTES_MAX);
+FIELD(bytes, SCHEMA_NUMBER, .required = true, .min = 1, .max = BYTES_MAX);
+FIELD(after_bytes, SCHEMA_NUMBER, .max = BYTES_MAX, .otherwise = "0");
+FIELD(status, SCHEMA_NUMBER, .required = true, .min = 400, .max = 599);
+FIELD(retry_after, SCHEMA_NUMBER, .max = SECONDS_MAX);
+FIELD(retry_after_date, SCHEMA_NUMBER, .max = SECONDS_MAX);
+FIELD(value, .kind = SCHEMA_ANY);
+FIELD(token_type, SCHEMA_TEXT, .min = 1, .max = REASON_MAX,
+      .otherwise = "\"bearer\"");
+FIELD(scope, SCHEMA_TEXT, .max = TEXT_MAX);
+FIELD(code, SCHEMA_NUMBER, .required = true, .min = 1000, .max = 4999);
+FIELD(reason, SCHEMA_TEXT, .max = REASON_MAX, .otherwise = "\"\"");
+FIELD(carried_out, SCHEMA_FLAG, .otherwise = "false");
+FIELD(text, SCHEMA_TEXT, .max = TEXT_MAX, .otherwise = "\"{\\\"channel\\\":\"");
+FIELD(at, SCHEMA_CHOICE, .choices = places, .otherwise = "\"stream\"");
+FIELD(for_ms, SCHEMA_NUMBER, .min = 1, .max = MS_MAX);
+FIELD(count, SCHEMA_NUMBER, .min = 1, .max = TIMES_MAX, .otherwise = "1");
+
 static const struct schema_field error_code = {"error", SCHEMA_TEXT, .min = 1,
                                                .max = REASON_MAX};
-static const struct schema_field retry_after = {"retry_after", SCHEMA_NUMBER,
-                                                .max = SECONDS_MAX};
-static const struct schema_field retry_after_date = {
-    "retry_after_date", SCHEMA_NUMBER, .max = SECONDS_MAX};
-static const struct schema_field value = {.name = "value", .kind = SCHEMA_ANY};
-static const struct schema_field token_type = {"token_type", SCHEMA_TEXT,
-                                               .min = 1, .max = REASON_MAX,
-                                               .otherwise = "\"bearer\""};
-static const struct schema_field scope = {"scope", SCHEMA_TEXT,
-                                          .max = TEXT_MAX};
-static const struct schema_field code = {
-    "code", SCHEMA_NUMBER, .required = true, .min = 1000, .max = 4999};
-static const struct schema_field reason = {
-    "reason", SCHEMA_TEXT, .max = REASON_MAX, .otherwise = "\"\""};
-static const struct schema_field carried_out = {"carried_out", SCHEMA_FLAG,
-                                                .otherwise = "false"};
-static const struct schema_field text = {"text", SCHEMA_TEXT, .max = TEXT_MAX,
-                                         .otherwise = "\"{\\\"channel\\\":\""};
-static const struct schema_field at = {"at", SCHEMA_CHOICE, .choices = places,
-                                       .otherwise = "\"stream\""};
-static const struct schema_field for_ms = {"for_ms", SCHEMA_NUMBER, .min = 1,
-                                           .max = MS_MAX};
 static const struct schema_field down_ms = {
     "for_ms", SCHEMA_NUMBER, .required = true, .min = 1, .max = MS_MAX};
-static const struct schema_field count = {"count", SCHEMA_NUMBER, .min = 1,
-                                          .max = TIMES_MAX, .otherwise = "1"};
 
 static const struct {
     const char *name;
-    const struct schema_field *fields[FIELDS_MAX]; /* up to NULL */
+    const struct schema_field *fields[FIELDS_MAX]; /* ends with NULL */
 } faults[FAULT_COUNT] = {
     [FAULT_LATENCY] = {"latency", {&ms, &at, &for_ms}},
     [FAULT_BANDWIDTH] = {"bandwidth", {&bytes_per_s, &at, &for_ms}},
@@ -103,14 +87,14 @@ json_t *fault_fields(void) {
     return all;
 }
 
-/* Whether libsoup sends this close code: not what only an endpoint may see,
- * and of those that were registered after RFC 6455 none. */
+/* Returns true if libsoup sends this close code. It sends neither reserved
+ * codes nor those registered after RFC 6455. */
 static bool is_sent(json_int_t number) {
     return number <= 1003 || (number >= 1007 && number <= 1009) ||
            number == 1011 || number >= 3000;
 }
 
-/* What no single field shows. */
+/* Checks what concerns more than one field, and the close code. */
 static bool check_whole(const json_t *parameters, const char *name,
                         struct schema_error *error) {
     const json_t *given = json_object_get(parameters, "code");

@@ -1,8 +1,4 @@
-/*
- * The faults that are active, and for how long.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The active faults. SPDX-License-Identifier: 0BSD */
 #include "faults.h"
 
 #include "http.h"
@@ -14,9 +10,9 @@ struct watch {
 
 struct faults {
     json_t *active;                /* the set */
-    int64_t until_us[FAULT_COUNT]; /* monotonic; of those with for_ms */
+    int64_t until_us[FAULT_COUNT]; /* monotonic; for those with for_ms */
     GArray *watches;               /* struct watch */
-    guint timer;                   /* to the first end; 0: there is none */
+    guint timer;                   /* to the first expiry, or 0 */
 };
 
 struct faults *faults_new(void) {
@@ -28,9 +24,7 @@ struct faults *faults_new(void) {
 }
 
 void faults_free(struct faults *faults) {
-    if (faults->timer != 0) {
-        g_source_remove(faults->timer);
-    }
+    g_clear_handle_id(&faults->timer, g_source_remove);
     json_decref(faults->active);
     g_array_unref(faults->watches);
     g_free(faults);
@@ -70,14 +64,11 @@ static bool is_timed(const struct faults *faults, enum fault fault) {
 
 static gboolean on_timer(gpointer user_data);
 
-/* Waits for the first fault that ends by itself. */
+/* Starts the timer for the fault that expires first. */
 static void start_timer(struct faults *faults) {
     int64_t first_us = G_MAXINT64;
 
-    if (faults->timer != 0) {
-        g_source_remove(faults->timer);
-        faults->timer = 0;
-    }
+    g_clear_handle_id(&faults->timer, g_source_remove);
     for (enum fault i = 0; i < FAULT_COUNT; i++) {
         if (is_timed(faults, i)) {
             first_us = MIN(first_us, faults->until_us[i]);
@@ -106,7 +97,7 @@ static gboolean on_timer(gpointer user_data) {
     return G_SOURCE_REMOVE;
 }
 
-/* Activates a set; begun: those of its faults that begin now. */
+/* Activates a set. The faults in `begun` start now; others keep their time. */
 static bool activate(struct faults *faults, const json_t *json,
                      const json_t *begun, struct schema_error *error) {
     int64_t now_us = g_get_monotonic_time();
@@ -135,10 +126,9 @@ bool faults_set(struct faults *faults, const json_t *json,
 
 bool faults_change(struct faults *faults, const json_t *json,
                    struct schema_error *error) {
-    json_t *set = json_deep_copy(faults->active);
+    json_auto_t *set = json_deep_copy(faults->active);
     const char *name;
     json_t *value;
-    bool ok;
 
     json_object_foreach((json_t *)json, name, value) {
         if (json_is_null(value)) {
@@ -147,20 +137,17 @@ bool faults_change(struct faults *faults, const json_t *json,
             json_object_set(set, name, value);
         }
     }
-    ok = activate(faults, json_is_object(json) ? set : json, json, error);
-    json_decref(set);
-    return ok;
+    return activate(faults, json_is_object(json) ? set : json, json, error);
 }
 
 bool faults_load(struct faults *faults, const char *path, GError **error) {
-    json_t *json = schema_load(path, NULL, error);
+    json_auto_t *json = schema_load(path, NULL, error);
     struct schema_error wrong;
     bool ok = json && faults_set(faults, json, &wrong);
 
     if (json && !ok) {
         schema_refuse_file(&wrong, path, error);
     }
-    json_decref(json);
     return ok;
 }
 
@@ -194,38 +181,33 @@ void faults_take(struct faults *faults, SoupServerMessage *message,
                  bool (*how)(struct faults *faults, const json_t *json,
                              struct schema_error *error)) {
     struct schema_error error;
-    json_t *json = http_read_json(message, &error);
+    json_auto_t *json = http_read_json(message, &error);
 
     if (json && how(faults, json, &error)) {
-        http_reply_json(message, SOUP_STATUS_OK, "application/json",
-                        faults_json(faults));
+        http_reply_json(message, SOUP_STATUS_OK, faults_json(faults));
     } else {
         http_reply_invalid(message, &error);
     }
-    json_decref(json);
 }
 
 static void set_retry_after(SoupServerMessage *message,
                             const json_t *parameters) {
     SoupMessageHeaders *headers =
         soup_server_message_get_response_headers(message);
-    char *text = NULL;
+    g_autofree char *text = NULL;
 
     if (json_object_get(parameters, "retry_after")) {
         text = g_strdup_printf("%" G_GINT64_FORMAT,
                                faults_number(parameters, "retry_after"));
     } else if (json_object_get(parameters, "retry_after_date")) {
-        GDateTime *now = g_date_time_new_now_utc();
-        GDateTime *then = g_date_time_add_seconds(
+        g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+        g_autoptr(GDateTime) then = g_date_time_add_seconds(
             now, (double)faults_number(parameters, "retry_after_date"));
 
         text = soup_date_time_to_string(then, SOUP_DATE_HTTP);
-        g_date_time_unref(then);
-        g_date_time_unref(now);
     }
     if (text) {
         soup_message_headers_replace(headers, "Retry-After", text);
-        g_free(text);
     }
 }
 
@@ -240,7 +222,7 @@ bool faults_answer(struct faults *faults, enum fault fault,
     status = (guint)faults_number(parameters, "status");
     set_retry_after(message, parameters);
     if (faults_text(parameters, "error")) {
-        http_reply_json(message, status, "application/json",
+        http_reply_json(message, status,
                         json_pack("{s:s, s:s}", "error",
                                   faults_text(parameters, "error"),
                                   "error_description", "caused by a fault"));

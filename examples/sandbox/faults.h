@@ -1,8 +1,4 @@
-/*
- * The faults that are active, and for how long.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The faults that are active, and until when. SPDX-License-Identifier: 0BSD */
 #ifndef SANDBOX_FAULTS_H
 #define SANDBOX_FAULTS_H
 
@@ -12,50 +8,50 @@
 
 struct faults;
 
-/* Another set is active, or a fault's time is over. */
+/* Called when another set becomes active or a fault expires. */
 typedef void (*faults_changed)(void *user_data);
 
 struct faults *faults_new(void);
 void faults_free(struct faults *faults);
 
-/* Calls back, in the order of these calls, after each change. */
+/* Registers a callback. Callbacks are called in the order of registration. */
 void faults_watch(struct faults *faults, faults_changed changed,
                   void *user_data);
 
-/* Puts a set, see fault_set_read, in the place of the one that is active.
- * False, and nothing is changed, when it is not valid. */
+/* Replaces the active set by this one, see fault_set_read. If it is invalid,
+ * returns false, sets the error and changes nothing. */
 bool faults_set(struct faults *faults, const json_t *json,
                 struct schema_error *error);
 
-/* The same, but what the set does not name stays as it is, and what is null
- * ends. */
+/* Like faults_set, but keeps the active faults that the set does not name; a
+ * member that is null ends its fault. */
 bool faults_change(struct faults *faults, const json_t *json,
                    struct schema_error *error);
 
-/* Does one of the two with a request's body, and answers. */
+/* Calls one of these two with the request's body, and answers the request. */
 void faults_take(struct faults *faults, SoupServerMessage *message,
                  bool (*how)(struct faults *faults, const json_t *json,
                              struct schema_error *error));
 
-/* As faults_set, with the JSON in a file. */
+/* Like faults_set, with the JSON in a file. */
 bool faults_load(struct faults *faults, const char *path, GError **error);
 
-/* The active set with what is left of each, to be released. */
+/* Returns the active set with each fault's remaining time, to be released. */
 json_t *faults_json(const struct faults *faults);
 
-/* Parameters of an active fault, else NULL. Valid until it is used or
- * changed. */
+/* Returns a fault's parameters, or NULL if it is not active. Valid until the
+ * fault is used or changed. */
 const json_t *faults_get(const struct faults *faults, enum fault fault);
 
-/* The active fault has done once what it does. */
+/* Counts one use of an active fault, which may end it. */
 void faults_use(struct faults *faults, enum fault fault);
 
-/* If the fault, one with a status, is active, uses it to answer a request;
- * false otherwise. */
+/* Answers the request with the fault's status and uses the fault, if it is
+ * active; else returns false. */
 bool faults_answer(struct faults *faults, enum fault fault,
                    SoupServerMessage *message);
 
-/* A whole number or a text among the parameters; 0 or NULL: absent. */
+/* Return a parameter, a whole number or a text; 0 or NULL if it is absent. */
 int64_t faults_number(const json_t *parameters, const char *field);
 const char *faults_text(const json_t *parameters, const char *field);
 

@@ -1,14 +1,10 @@
-/*
- * The markets, and the clock that moves them.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The markets, and the clock that moves them. SPDX-License-Identifier: 0BSD */
 #include "feed.h"
 
 #include <time.h>
 
-/* With a name in the world outside; further ones are called M5, M6 and so
- * on, and are like these. */
+/* The markets with real names. Further ones have the same figures and the names
+ * M5, M6 and so on. */
 static const struct market_spec known[] = {
     {"BTCUSD", 2, 8, 9500000, 400, 200000000},
     {"ETHUSD", 2, 8, 350000, 20, 1500000000},
@@ -19,13 +15,13 @@ static const struct market_spec known[] = {
 /* Markets with the same rate. */
 struct group {
     int rate;
-    int64_t steps; /* of each market since the start */
+    int64_t steps; /* of each market, since the start */
     GPtrArray *markets;
 };
 
 struct feed {
     GPtrArray *markets;
-    GHashTable *names;  /* of them */
+    GHashTable *names;  /* symbol to market */
     GArray *groups;     /* struct group */
     int64_t started_us; /* monotonic */
     guint timer;
@@ -51,10 +47,9 @@ GArray *feed_default_markets(guint count, int rate, guint levels) {
         };
 
         if (i >= G_N_ELEMENTS(known)) {
-            char *name = g_strdup_printf("M%u", i + 1);
+            g_autofree char *name = g_strdup_printf("M%u", i + 1);
 
             market.spec.symbol = g_intern_string(name);
-            g_free(name);
         }
         g_array_append_val(markets, market);
     }
@@ -101,9 +96,7 @@ struct feed *feed_new(const GArray *markets, bool crosses, uint32_t seed) {
 }
 
 void feed_free(struct feed *feed) {
-    if (feed->timer != 0) {
-        g_source_remove(feed->timer);
-    }
+    g_clear_handle_id(&feed->timer, g_source_remove);
     for (guint i = 0; i < feed->groups->len; i++) {
         g_ptr_array_unref(g_array_index(feed->groups, struct group, i).markets);
     }
@@ -116,12 +109,12 @@ void feed_free(struct feed *feed) {
     g_free(feed);
 }
 
-/* When the next step of the group is due, us after the start. */
+/* Returns when the group's next step is due, us after the start. */
 static int64_t next_us(const struct group *group) {
     return (group->steps + 1) * G_USEC_PER_SEC / group->rate;
 }
 
-/* The group that is due first, at this time at the latest; NULL: none. */
+/* Returns the group that is due first, or NULL if none is due by now. */
 static struct group *first_due(const struct feed *feed, int64_t elapsed_us) {
     struct group *first = NULL;
 
@@ -141,7 +134,7 @@ static gboolean on_tick(gpointer user_data) {
     int64_t elapsed_us = g_get_monotonic_time() - feed->started_us;
     struct group *group;
 
-    /* After a stall, a second's worth at most is made up for. */
+    /* After a stall, catch up on one second at most. */
     for (guint i = 0; i < feed->groups->len; i++) {
         group = &g_array_index(feed->groups, struct group, i);
         group->steps =
@@ -169,7 +162,7 @@ void feed_start(struct feed *feed, feed_callback callback, void *user_data) {
     feed->callback = callback;
     feed->user_data = user_data;
     feed->started_us = g_get_monotonic_time();
-    /* Several ticks a step, so that steps are evenly spaced. */
+    /* Several ticks per step, so that steps are evenly spaced. */
     feed->timer = g_timeout_add((guint)CLAMP(250 / rate, 1, 25), on_tick, feed);
 }
 
@@ -179,18 +172,14 @@ guint feed_levels(const struct feed *feed) {
     for (guint i = 0; i < feed->markets->len; i++) {
         const struct market *market = g_ptr_array_index(feed->markets, i);
 
-        levels += market_levels(market, MARKET_BID)->len +
-                  market_levels(market, MARKET_ASK)->len;
+        levels +=
+            market->levels[MARKET_BID]->len + market->levels[MARKET_ASK]->len;
     }
     return levels;
 }
 
-guint feed_count(const struct feed *feed) {
-    return feed->markets->len;
-}
-
-const struct market *feed_at(const struct feed *feed, guint index) {
-    return g_ptr_array_index(feed->markets, index);
+const GPtrArray *feed_markets(const struct feed *feed) {
+    return feed->markets;
 }
 
 const struct market *feed_find(const struct feed *feed, const char *symbol) {

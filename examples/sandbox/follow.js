@@ -19,7 +19,7 @@ async function fetchToken() {
     return (await reply.json()).access_token;
 }
 
-// With all 9 digits, so that times compare as text.
+// Writes all 9 decimals, so that times compare as text.
 function timeOf(payload) {
     const [seconds, fraction = ""] = payload.time.replace("Z", "").split(".");
     return `${seconds}.${fraction.padEnd(9, "0")}`;
@@ -42,7 +42,7 @@ function apply(payload) {
 function take(payload) {
     let updates = [payload];
     if (payload.type === "UPDATE" && !since) {
-        early.push(payload); // the snapshot is still to come
+        early.push(payload); // the snapshot has not come yet
         return;
     }
     if (payload.type !== "UPDATE") {

@@ -29,7 +29,7 @@ def fetch_token():
 
 
 def time_of(payload):
-    """With all 9 digits, so that times compare as text."""
+    """Writes all 9 decimals, so that times compare as text."""
     seconds, _, fraction = payload["time"].rstrip("Z").partition(".")
     return f"{seconds}.{fraction.ljust(9, '0')}"
 
@@ -59,7 +59,7 @@ async def follow():
                 continue
             payload = message["payload"]
             if payload["type"] == "UPDATE" and since is None:
-                early.append(payload)  # the snapshot is still to come
+                early.append(payload)  # the snapshot has not come yet
                 continue
             if payload["type"] != "UPDATE":
                 book, since = {"bids": {}, "asks": {}}, time_of(payload)

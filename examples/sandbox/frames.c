@@ -1,9 +1,4 @@
-/*
- * From the bytes that a server sent on a WebSocket connection, its messages
- * (RFC 6455, section 5).
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Reads WebSocket frames (RFC 6455). SPDX-License-Identifier: 0BSD */
 #include "frames.h"
 
 #include <string.h>
@@ -17,9 +12,9 @@ enum state { FRAMES_HEAD, FRAMES_OPEN, FRAMES_OVER };
 
 struct frames {
     enum state state;
-    GByteArray *data;    /* that is not read yet */
-    GByteArray *message; /* what there is of one in several frames */
-    bool is_text;        /* it is one */
+    GByteArray *data;    /* not decoded yet */
+    GByteArray *message; /* the fragments so far of a message */
+    bool is_text;        /* the message is text */
     frames_message callback;
     void *user_data;
 };
@@ -54,7 +49,7 @@ bool frames_open(const struct frames *frames) {
     return frames->state == FRAMES_OPEN;
 }
 
-/* Bytes of the response's head; 0: it goes on. */
+/* Returns the length of the response's head, or 0 if it is incomplete. */
 static gsize read_head(struct frames *frames) {
     const char *data = (const char *)frames->data->data;
     const char *end = g_strstr_len(data, frames->data->len, "\r\n\r\n");
@@ -74,7 +69,7 @@ static void take_frame(struct frames *frames, uint8_t first,
     int opcode = first & 0x0F;
 
     if (opcode == CLOSE) {
-        frames->state = FRAMES_OVER; /* it is the last */
+        frames->state = FRAMES_OVER; /* no more frames follow */
     }
     if (opcode >= CLOSE) { /* a control frame */
         return;
@@ -98,7 +93,7 @@ static void take_frame(struct frames *frames, uint8_t first,
     }
 }
 
-/* Bytes of a frame that is there as a whole; 0: it goes on. */
+/* Decodes a frame. Returns its length, or 0 if it is incomplete or invalid. */
 static gsize read_frame(struct frames *frames, const uint8_t *data, gsize len) {
     gsize head = 2;
     uint64_t payload;
@@ -107,7 +102,7 @@ static gsize read_frame(struct frames *frames, const uint8_t *data, gsize len) {
         return 0;
     }
     payload = data[1] & 0x7F;
-    /* What a server masks or compresses is not understood. */
+    /* Masked or compressed frames are not supported. */
     if ((data[1] & 0x80) != 0 || (data[0] & 0x70) != 0) {
         frames->state = FRAMES_OVER;
         return 0;

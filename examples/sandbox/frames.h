@@ -1,5 +1,5 @@
 /*
- * From the bytes that a server sent on a WebSocket connection, its messages.
+ * Decodes the bytes of a WebSocket server into messages.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A connection with a longer message is given up. */
+/* A longer message ends the decoding of its connection. */
 #define FRAMES_MESSAGE_MAX ((gsize)16 << 20)
 
 struct frames;
@@ -20,14 +20,14 @@ typedef void (*frames_message)(void *user_data, const char *text, gsize len);
 struct frames *frames_new(frames_message message, void *user_data);
 void frames_free(struct frames *frames);
 
-/* Another connection begins. */
+/* Starts with a new connection. */
 void frames_reset(struct frames *frames);
 
-/* Takes what comes next; each text message goes to the callback. What is no
- * WebSocket is passed over up to the next reset. */
+/* Decodes the next bytes; each text message goes to the callback. Bytes that
+ * are no WebSocket are ignored until frames_reset(). */
 void frames_take(struct frames *frames, const uint8_t *data, gsize len);
 
-/* Whether the handshake was accepted, and all since was well. */
+/* Returns true if the handshake was accepted and no error came since. */
 bool frames_open(const struct frames *frames);
 
 #endif

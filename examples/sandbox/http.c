@@ -1,15 +1,11 @@
-/*
- * What the servers have in common.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* What the HTTP servers share. SPDX-License-Identifier: 0BSD */
 #include "http.h"
 
 #include <string.h>
 
 #define BODY_MAX 65536
 
-/* libsoup would collect a body of any size before it asks a handler. */
+/* Rejects large bodies: libsoup collects a body before it calls a handler. */
 static void on_body_chunk(SoupServerMessage *message, GBytes *chunk,
                           gpointer user_data) {
     SoupMessageBody *body = soup_server_message_get_request_body(message);
@@ -43,22 +39,21 @@ void http_server_accept(GSocketConnection *connection, GSocketAddress *local,
                         GSocketAddress *remote, void *user_data) {
     static const char *const protocols[] = {"http/1.1", NULL};
     SoupServer *server = user_data;
-    /* No client has a certificate. With the default database each connection
-     * had a copy of all that the system trusts: 4 MB, 10 ms. */
-    GIOStream *tls = g_initable_new(
+    /* Clients have no certificates. The default database would cost each
+     * connection a copy of the system's trust store: 4 MB, 10 ms. */
+    g_autoptr(GIOStream) tls = g_initable_new(
         g_tls_backend_get_server_connection_type(g_tls_backend_get_default()),
         NULL, NULL, "base-io-stream", connection, "certificate",
         soup_server_get_tls_certificate(server), "database", NULL, NULL);
 
     g_tls_connection_set_advertised_protocols(G_TLS_CONNECTION(tls), protocols);
     soup_server_accept_iostream(server, tls, local, remote, NULL);
-    g_object_unref(tls);
 }
 
 void http_reply(SoupServerMessage *message, guint status, const char *type,
                 SoupMemoryUse use, const char *text, gsize len) {
-    /* libsoup 3.2 keeps only those alive that it accepted itself, and of these
-     * does not notice that a client closed them. */
+    /* libsoup 3.2 keeps only connections alive that it accepted itself, and
+     * does not notice when a client closes one of these. */
     soup_message_headers_replace(
         soup_server_message_get_response_headers(message), "Connection",
         "close");
@@ -66,8 +61,9 @@ void http_reply(SoupServerMessage *message, guint status, const char *type,
     soup_server_message_set_response(message, type, use, text, len);
 }
 
-void http_reply_json(SoupServerMessage *message, guint status,
-                     const char *content_type, json_t *json) {
+/* Releases json. */
+static void reply_json(SoupServerMessage *message, guint status,
+                       const char *content_type, json_t *json) {
     char *text = json_dumps(json, JSON_COMPACT);
 
     http_reply(message, status, content_type, SOUP_MEMORY_TAKE, text,
@@ -75,14 +71,17 @@ void http_reply_json(SoupServerMessage *message, guint status,
     json_decref(json);
 }
 
-/* meta is released. */
+void http_reply_json(SoupServerMessage *message, guint status, json_t *json) {
+    reply_json(message, status, "application/json", json);
+}
+
+/* Releases meta. */
 static void reply_problem(SoupServerMessage *message, guint status,
                           const char *detail, json_t *meta) {
-    http_reply_json(message, status, "application/problem+json",
-                    json_pack("{s:s, s:s, s:i, s:s, s:o}", "type",
-                              "about:blank", "title",
-                              soup_status_get_phrase(status), "status",
-                              (int)status, "detail", detail, "meta", meta));
+    reply_json(message, status, "application/problem+json",
+               json_pack("{s:s, s:s, s:i, s:s, s:o}", "type", "about:blank",
+                         "title", soup_status_get_phrase(status), "status",
+                         (int)status, "detail", detail, "meta", meta));
 }
 
 void http_reply_problem(SoupServerMessage *message, guint status,
@@ -92,12 +91,11 @@ void http_reply_problem(SoupServerMessage *message, guint status,
 
 void http_reply_invalid(SoupServerMessage *message,
                         struct schema_error *error) {
-    char *detail =
+    g_autofree char *detail =
         g_strconcat(error->path, *error->path ? " " : "", error->text, NULL);
 
     reply_problem(message, SOUP_STATUS_BAD_REQUEST, detail,
                   json_pack("{s:s}", "field", error->path));
-    g_free(detail);
     schema_error_clear(error);
 }
 
@@ -130,7 +128,7 @@ bool http_check_json(SoupServerMessage *message) {
 }
 
 json_t *http_read_json(SoupServerMessage *message, struct schema_error *error) {
-    GBytes *bytes = soup_message_body_flatten(
+    g_autoptr(GBytes) bytes = soup_message_body_flatten(
         soup_server_message_get_request_body(message));
     json_error_t reason;
     gsize len;
@@ -142,6 +140,5 @@ json_t *http_read_json(SoupServerMessage *message, struct schema_error *error) {
         schema_refuse(error, "", NULL, "line %d, column %d: %s", reason.line,
                       reason.column, reason.text);
     }
-    g_bytes_unref(bytes);
     return json;
 }

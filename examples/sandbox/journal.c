@@ -1,8 +1,4 @@
-/*
- * The last requests and answers, without their secrets.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The latest requests and responses, masked. SPDX-License-Identifier: 0BSD */
 #include "journal.h"
 
 #include "feed.h"
@@ -16,13 +12,16 @@
 
 #define CONTROL_PREFIX "/sandbox/"
 
+/* The key of a server's name on the page, kept with the server. */
+#define PLACE_KEY "sandbox-place"
+
 struct journal {
     const struct token_store *tokens;
     GQueue entries; /* json_t, owned, oldest first */
-    gint64 last;    /* number of the last one */
+    gint64 last;    /* number of the newest entry */
 };
 
-/* One exchange; the texts are masked, and taken over. NULL: there is none. */
+/* A request and its response, as masked texts or NULL; keep() frees them. */
 struct exchange {
     char *place;
     char *asked; /* a few words */
@@ -48,23 +47,19 @@ void journal_free(struct journal *journal) {
     g_free(journal);
 }
 
-/* Bytes of others need not be UTF-8, which JSON is. */
-static json_t *text_json(const char *text) {
-    char *valid = text ? g_utf8_make_valid(text, -1) : NULL;
-    json_t *json = valid ? json_string(valid) : json_null();
+/* Frees the text. Makes it valid UTF-8 for JSON: it may have any bytes. */
+static json_t *text_json(char *text) {
+    g_autofree char *owned = text;
+    g_autofree char *valid = text ? g_utf8_make_valid(text, -1) : NULL;
 
-    g_free(valid);
-    return json;
+    return valid ? json_string(valid) : json_null();
 }
 
 static void keep(struct journal *journal, struct exchange exchange) {
-    const struct writer plain = {.quirks = 0};
-    char time[WRITER_SIZE];
-
-    writer_time(&plain, time, feed_now_ns(), 3);
     g_queue_push_tail(&journal->entries,
-                      json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o}", "number",
-                                (json_int_t)++journal->last, "time", time,
+                      json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "number",
+                                (json_int_t)++journal->last, "time",
+                                writer_time(&writer_plain, feed_now_ns(), 3),
                                 "place", text_json(exchange.place), "asked",
                                 text_json(exchange.asked), "request",
                                 text_json(exchange.request), "outcome",
@@ -73,71 +68,56 @@ static void keep(struct journal *journal, struct exchange exchange) {
     if (g_queue_get_length(&journal->entries) > ENTRIES_MAX) {
         json_decref(g_queue_pop_head(&journal->entries));
     }
-    g_free(exchange.place);
-    g_free(exchange.asked);
-    g_free(exchange.request);
-    g_free(exchange.outcome);
-    g_free(exchange.answer);
 }
 
-/* A body; NULL: there is none. */
+/* Returns a body as masked text, or NULL if it is empty. */
 static char *body_text(const struct journal *journal,
                        SoupMessageHeaders *headers, SoupMessageBody *body) {
-    GBytes *bytes = soup_message_body_flatten(body);
+    g_autoptr(GBytes) bytes = soup_message_body_flatten(body);
     gsize len;
     const char *data = g_bytes_get_data(bytes, &len);
-    char *text = NULL;
 
-    if (len > 0 &&
-        http_has_type(headers, "application/x-www-form-urlencoded")) {
-        text = mask_form_text(journal->tokens, data, len);
-    } else if (len > 0) {
-        text = mask_json_text(journal->tokens, data, len);
+    if (len == 0) {
+        return NULL;
     }
-    g_bytes_unref(bytes);
-    return text;
+    return http_has_type(headers, "application/x-www-form-urlencoded")
+               ? mask_form_text(journal->tokens, data, len)
+               : mask_json_text(journal->tokens, data, len);
 }
 
-/* Header and body of a request, as far as they are of interest. */
+/* Returns Authorization and body of a request, masked. */
 static char *request_text(const struct journal *journal,
                           SoupServerMessage *message) {
     SoupMessageHeaders *headers =
         soup_server_message_get_request_headers(message);
     const char *authorization =
         soup_message_headers_get_one(headers, "Authorization");
-    char *body = body_text(journal, headers,
-                           soup_server_message_get_request_body(message));
-    char *value;
-    char *text;
+    g_autofree char *body = body_text(
+        journal, headers, soup_server_message_get_request_body(message));
+    g_autofree char *value = NULL;
 
     if (!authorization) {
-        return body;
+        return g_steal_pointer(&body);
     }
     value = mask_authorization(authorization);
-    text =
-        g_strconcat("Authorization: ", value, body ? "\n" : NULL, body, NULL);
-    g_free(value);
-    g_free(body);
-    return text;
+    return g_strconcat("Authorization: ", value, body ? "\n" : NULL, body,
+                       NULL);
 }
 
 static const char *path_of(SoupServerMessage *message) {
     return g_uri_get_path(soup_server_message_get_uri(message));
 }
 
-/* Method and path; of a query only that there was one. */
+/* Returns method and path. Of a query, shows only that there is one. */
 static char *asked_text(const struct journal *journal,
                         SoupServerMessage *message) {
     const char *query = g_uri_get_query(soup_server_message_get_uri(message));
-    char *path = g_uri_unescape_string(path_of(message), NULL);
-    char *masked = mask_text(journal->tokens, path ? path : "/***");
-    char *text =
-        g_strdup_printf("%s %.200s%s", soup_server_message_get_method(message),
-                        masked, query ? "?\u2026" : "");
+    g_autofree char *path = g_uri_unescape_string(path_of(message), NULL);
+    g_autofree char *masked = mask_text(journal->tokens, path ? path : "/***");
 
-    g_free(path);
-    g_free(masked);
-    return text;
+    return g_strdup_printf("%s %.200s%s",
+                           soup_server_message_get_method(message), masked,
+                           query ? "?\u2026" : "");
 }
 
 void journal_request(struct journal *journal, const char *place,
@@ -160,79 +140,50 @@ void journal_request(struct journal *journal, const char *place,
     keep(journal, exchange);
 }
 
-/* One server and its name, for the signals' callbacks. */
-struct watch {
-    struct journal *journal;
-    const char *place;
-};
-
 static void on_finished(SoupServer *server, SoupServerMessage *message,
                         gpointer user_data) {
-    const struct watch *watch = user_data;
-
-    (void)server;
     if (!g_str_has_prefix(path_of(message), CONTROL_PREFIX)) {
-        journal_request(watch->journal, watch->place, message);
+        journal_request(
+            user_data, g_object_get_data(G_OBJECT(server), PLACE_KEY), message);
     }
-}
-
-static void watch_free(gpointer data, GClosure *closure) {
-    (void)closure;
-    g_free(data);
 }
 
 void journal_watch(struct journal *journal, SoupServer *server,
                    const char *place) {
-    struct watch *watch = g_new0(struct watch, 1);
-
-    watch->journal = journal;
-    watch->place = place;
-    g_signal_connect_data(server, "request-finished", G_CALLBACK(on_finished),
-                          watch, watch_free, (GConnectFlags)0);
+    g_object_set_data(G_OBJECT(server), PLACE_KEY, (gpointer)place);
+    g_signal_connect(server, "request-finished", G_CALLBACK(on_finished),
+                     journal);
 }
 
-/* The type of a request that is one; else NULL, for g_free. */
+/* Returns a request's type, to be freed with g_free(), or NULL. */
 static char *type_of(const struct token_store *tokens, const char *text,
                      size_t len) {
-    json_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
     const char *type = json_string_value(json_object_get(json, "type"));
-    char *shown = type ? mask_text(tokens, type) : NULL;
 
-    json_decref(json);
-    return shown;
+    return type ? mask_text(tokens, type) : NULL;
 }
 
-/* How a request went, by its answer. */
+/* Returns the outcome of a request, judged by its response. */
 static const char *outcome_of(const char *answer) {
-    json_t *json = answer ? json_loads(answer, 0, NULL) : NULL;
+    json_auto_t *json = answer ? json_loads(answer, 0, NULL) : NULL;
     const json_t *channels = json_object_get(json, "channels");
-    const char *outcome = "answered";
     size_t i;
     json_t *channel;
 
-    if (!answer) {
-        outcome = "no answer";
-    } else if (!channels) {
-        outcome = "error";
-    }
     json_array_foreach(channels, i, channel) {
         if (json_is_false(json_object_get(channel, "success"))) {
-            outcome = "refused in part";
+            return "refused in part";
         }
     }
-    json_decref(json);
-    return outcome;
-}
-
-static char *stream_name(guint stream) {
-    return g_strdup_printf("stream %u", stream);
+    return channels ? "answered" : answer ? "error" : "no answer";
 }
 
 void journal_message(struct journal *journal, guint stream, const char *text,
                      size_t len, const char *answer) {
-    char *type = type_of(journal->tokens, text, len);
+    g_autofree char *type = type_of(journal->tokens, text, len);
     struct exchange exchange = {
-        .place = stream_name(stream),
+        .place = g_strdup_printf("stream %u", stream),
         .asked = g_strdup_printf("%.60s", type ? type : "message"),
         .request = mask_json_text(journal->tokens, text, len),
         .outcome = g_strdup(outcome_of(answer)),
@@ -241,14 +192,13 @@ void journal_message(struct journal *journal, guint stream, const char *text,
                       : NULL,
     };
 
-    g_free(type);
     keep(journal, exchange);
 }
 
 void journal_ended(struct journal *journal, guint stream, gushort code,
                    const char *reason) {
     struct exchange exchange = {
-        .place = stream_name(stream),
+        .place = g_strdup_printf("stream %u", stream),
         .asked = g_strdup("connection"),
         .outcome = code > 0 ? g_strdup_printf("closed with %u", code)
                             : g_strdup("closed without a code"),

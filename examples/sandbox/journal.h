@@ -1,5 +1,5 @@
 /*
- * The last requests and answers, without their secrets, for the page.
+ * The latest requests and responses, without secrets, for the page.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -14,27 +14,27 @@ struct journal;
 struct journal *journal_new(const struct token_store *tokens);
 void journal_free(struct journal *journal);
 
-/* Keeps what the server is asked and answers from now on, but for its paths
- * below /sandbox/. place: what to call it; it must outlive the server, as the
- * journal must. */
+/* Records the server's requests and responses from now on, except those of
+ * paths below /sandbox/. The page shows `place` as the server's name; it and
+ * the journal must outlive the server. */
 void journal_watch(struct journal *journal, SoupServer *server,
                    const char *place);
 
-/* Keeps a request whose connection the server gives away, so that it never ends
- * for the server. */
+/* Records a request whose connection is taken from the server, which therefore
+ * never reports its end. */
 void journal_request(struct journal *journal, const char *place,
                      SoupServerMessage *message);
 
-/* Keeps a message of a stream and its answer; NULL: there is none. */
+/* Records a request on a stream and the response, which may be NULL. */
 void journal_message(struct journal *journal, guint stream, const char *text,
                      size_t len, const char *answer);
 
-/* Keeps that a stream has ended: why, as far as it is known. */
+/* Records the end of a stream. code is 0 if there was none. */
 void journal_ended(struct journal *journal, guint stream, gushort code,
                    const char *reason);
 
-/* Those that are kept and came after the one with this number, oldest first,
- * to be released. */
+/* Returns the entries kept that are newer than this number, oldest first, to be
+ * released. */
 json_t *journal_since(const struct journal *journal, gint64 number);
 
 #endif

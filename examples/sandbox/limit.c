@@ -1,23 +1,19 @@
-/*
- * The quirk token-limit.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The quirk token-limit. SPDX-License-Identifier: 0BSD */
 #include "limit.h"
 
 #include <glib.h>
 #include <stdint.h>
 
-/* Monotonic times. */
+/* The state of an IP address; monotonic times. */
 struct address {
     int64_t throttled_until_us;
     guint oldest;
-    int64_t allowed_us[]; /* of the last requests, as many as the window has
-                             seconds */
+    int64_t allowed_us[]; /* when the last window_s requests were allowed; a
+                             ring */
 };
 
 struct limit {
-    GHashTable *addresses; /* text to struct address, both owned */
+    GHashTable *addresses; /* IP address to struct address, both owned */
     int window_s;
 };
 

@@ -1,8 +1,4 @@
-/*
- * The quirk token-limit: how often an address may ask.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The quirk token-limit. SPDX-License-Identifier: 0BSD */
 #ifndef SANDBOX_LIMIT_H
 #define SANDBOX_LIMIT_H
 
@@ -13,12 +9,12 @@
 
 struct limit;
 
-/* One request a second, averaged over a window of so many. */
+/* Allows window_s requests in window_s seconds per IP address. */
 struct limit *limit_new(int window_s);
 void limit_free(struct limit *limit);
 
-/* Whether this address may ask now. If not, nor may it for a window from now
- * on: asking earlier makes that longer. */
+/* Returns true if this address may send a request now. Else it may not for a
+ * whole window from now on; each further request starts that time again. */
 bool limit_allows(struct limit *limit, const char *address);
 
 #endif

@@ -1,21 +1,17 @@
-/*
- * Listens where the sandbox does, and accepts what comes.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Listens, and accepts connections. SPDX-License-Identifier: 0BSD */
 #include "listener.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-/* A port that is free on one address may be taken on the other. */
+/* A port that is free on 127.0.0.1 may be in use on ::1. */
 #define FREE_PORT_TRIES 16
 
 struct listener {
-    /* GSocket, owned, one for each address: they keep the port, and nobody
-     * listens with them. */
+    /* GSocket, owned, one for each address: they reserve the port and do not
+     * listen. */
     GPtrArray *places;
-    GPtrArray *sources; /* GSource, owned: of those who listen */
+    GPtrArray *sources; /* GSource, owned: of the sockets that listen */
     listener_accepted accepted;
     void *user_data;
 };
@@ -23,9 +19,9 @@ struct listener {
 static gboolean on_client(GSocket *socket, GIOCondition condition,
                           gpointer user_data) {
     const struct listener *listener = user_data;
-    GSocket *client = g_socket_accept(socket, NULL, NULL);
-    GSocketAddress *local;
-    GSocketAddress *remote;
+    g_autoptr(GSocket) client = g_socket_accept(socket, NULL, NULL);
+    g_autoptr(GSocketAddress) local = NULL;
+    g_autoptr(GSocketAddress) remote = NULL;
 
     (void)condition;
     if (!client) {
@@ -33,43 +29,36 @@ static gboolean on_client(GSocket *socket, GIOCondition condition,
     }
     local = g_socket_get_local_address(client, NULL);
     remote = g_socket_get_remote_address(client, NULL);
-    if (local && remote) { /* it may be gone already */
-        GSocketConnection *connection =
+    if (local && remote) { /* else the client has gone already */
+        g_autoptr(GSocketConnection) connection =
             g_socket_connection_factory_create_connection(client);
 
         g_socket_set_option(client, IPPROTO_TCP, TCP_NODELAY, TRUE, NULL);
         listener->accepted(connection, local, remote, listener->user_data);
-        g_object_unref(connection);
     }
-    g_clear_object(&local);
-    g_clear_object(&remote);
-    g_object_unref(client);
     return G_SOURCE_CONTINUE;
 }
 
-/* A socket that is bound so that another one may be, as long as only one of
- * them listens. */
+/* Returns a bound socket. Another one can be bound to the same address while
+ * only one of them listens. */
 static GSocket *bind_at(GSocketAddress *where, GError **error) {
-    GSocket *socket =
+    g_autoptr(GSocket) socket =
         g_socket_new(g_socket_address_get_family(where), G_SOCKET_TYPE_STREAM,
                      G_SOCKET_PROTOCOL_TCP, error);
 
-    if (socket && !g_socket_bind(socket, where, TRUE, error)) {
-        g_clear_object(&socket);
-    }
-    return socket;
+    return socket && g_socket_bind(socket, where, TRUE, error)
+               ? g_steal_pointer(&socket)
+               : NULL;
 }
 
-/* Listens where a socket is bound. */
+/* Listens on the address of a bound socket. */
 static gboolean listen_at(struct listener *listener, GSocket *place,
                           GError **error) {
-    GSocketAddress *where = g_socket_get_local_address(place, error);
-    GSocket *socket = where ? bind_at(where, error) : NULL;
+    g_autoptr(GSocketAddress) where = g_socket_get_local_address(place, error);
+    g_autoptr(GSocket) socket = where ? bind_at(where, error) : NULL;
     GSource *source;
 
-    g_clear_object(&where);
     if (!socket || !g_socket_listen(socket, error)) {
-        g_clear_object(&socket);
         return FALSE;
     }
     g_socket_set_blocking(socket, FALSE);
@@ -77,16 +66,16 @@ static gboolean listen_at(struct listener *listener, GSocket *place,
     g_source_set_callback(source, G_SOURCE_FUNC(on_client), listener, NULL);
     g_source_attach(source, NULL);
     g_ptr_array_add(listener->sources, source);
-    g_object_unref(socket);
     return TRUE;
 }
 
-/* *port is set to the one that it is. */
+/* Reserves the port and listens; sets *port to the actual one. */
 static gboolean add(struct listener *listener, const char *address, guint *port,
                     GError **error) {
-    GSocketAddress *where =
+    g_autoptr(GSocketAddress) where =
         g_inet_socket_address_new_from_string(address, *port);
-    GSocket *place;
+    g_autoptr(GSocketAddress) bound = NULL;
+    g_autoptr(GSocket) place = NULL;
 
     if (!where) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
@@ -94,19 +83,16 @@ static gboolean add(struct listener *listener, const char *address, guint *port,
         return FALSE;
     }
     place = bind_at(where, error);
-    g_object_unref(where);
     if (!place || !listen_at(listener, place, error)) {
-        g_clear_object(&place);
         return FALSE;
     }
-    g_ptr_array_add(listener->places, place);
-    where = g_socket_get_local_address(place, NULL);
-    *port = g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(where));
-    g_object_unref(where);
+    bound = g_socket_get_local_address(place, NULL);
+    *port = g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(bound));
+    g_ptr_array_add(listener->places, g_steal_pointer(&place));
     return TRUE;
 }
 
-/* Both addresses, or one where the machine has no ::1. */
+/* Listens on both loopback addresses; on one if the machine has no ::1. */
 static gboolean add_loopback(struct listener *listener, guint *port,
                              GError **error) {
     GError *failure = NULL;

@@ -1,8 +1,4 @@
-/*
- * Listens where the sandbox does, and accepts what comes.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Listens on a port, and accepts connections. SPDX-License-Identifier: 0BSD */
 #ifndef SANDBOX_LISTENER_H
 #define SANDBOX_LISTENER_H
 
@@ -11,20 +7,20 @@
 
 struct listener;
 
-/* A client has connected. */
+/* Called for each new connection. */
 typedef void (*listener_accepted)(GSocketConnection *connection,
                                   GSocketAddress *local, GSocketAddress *remote,
                                   void *user_data);
 
-/* Listens on the IP address, or, if it is NULL, on both loopback addresses.
- * *port 0 takes a free port; *port is then set to it. NULL, with the error
- * set, when it cannot. */
+/* Listens on the IP address; if it is NULL, on both loopback addresses. If
+ * *port is 0, chooses a free port and sets *port. On failure, returns NULL and
+ * sets the error. */
 struct listener *listener_new(const char *address, guint *port,
                               listener_accepted accepted, void *user_data,
                               GError **error);
 void listener_free(struct listener *listener);
 
-/* Stops, and listens again: nobody else has the port meanwhile. */
+/* Stop listening, and listen again. The port stays reserved in between. */
 void listener_stop(struct listener *listener);
 bool listener_start(struct listener *listener, GError **error);
 bool listener_listens(const struct listener *listener);

@@ -1,6 +1,6 @@
 /*
- * A local, independent implementation of the service that mini_stream talks
- * to. README.md says how to start it and what it simulates.
+ * A local, independent implementation of the service that mini_stream talks to.
+ * README.md says how to start it and what it simulates.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -22,20 +22,20 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-/* How long connections have to close at the end. */
+/* The end waits up to 1 s for connections to close. */
 #define END_POLL_MS 20
 #define END_POLLS_MAX 50
 
 struct sandbox {
     struct around all;
     GMainLoop *loop;
-    struct page *page; /* NULL: there is none */
+    struct page *page; /* or NULL */
     SoupServer *auth_server;
     SoupServer *api_server;
     struct listener *api_listener;
     struct endpoints *endpoints;
     struct relay *auth_relay;
-    guint end_polls; /* since the end began; 0 before */
+    guint end_polls; /* since SIGTERM or the like; 0 before */
 };
 
 static void start_feed(const struct around *all) {
@@ -46,7 +46,7 @@ static void start_feed(const struct around *all) {
     }
 }
 
-/* The markets of a recording: names, and books that never move. */
+/* Returns the markets of a recording, with books that never change. */
 static GArray *recorded_markets(const struct played *played) {
     const GPtrArray *symbols = played_markets(played);
     GArray *markets = feed_default_markets(symbols->len, 0, MARKET_DEPTH_LEAST);
@@ -58,23 +58,21 @@ static GArray *recorded_markets(const struct played *played) {
     return markets;
 }
 
-/* The script is read, whose markets these are if it has any. */
+/* Reads the script; creates the markets of script, recording or options. */
 static bool create_feed(struct around *all, GError **error) {
     const struct options *options = all->options;
     guint levels = (guint)options->levels;
-    GArray *markets = NULL;
+    g_autoptr(GArray) markets = NULL;
 
     if (options->script &&
         !script_load(all->script, options->script, options->rate, levels,
                      &markets, error)) {
-        g_clear_pointer(&markets, g_array_unref);
         return false;
     }
     if (markets && (options->markets > 0 || all->played)) {
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "%s and the markets of %s exclude each other",
                     all->played ? "--play" : "--markets", options->script);
-        g_array_unref(markets);
         return false;
     }
     if (all->played) {
@@ -87,7 +85,6 @@ static bool create_feed(struct around *all, GError **error) {
     }
     all->feed = feed_new(markets, quirk_on(options->quirks, QUIRK_CROSSED),
                          (uint32_t)options->seed);
-    g_array_unref(markets);
     return true;
 }
 
@@ -153,7 +150,7 @@ static bool listen_all(struct sandbox *sandbox, struct ports *ports,
             (sandbox->page = page_new(all, &ports->page, error)) != NULL);
 }
 
-/* Listens, and tells where. */
+/* Listens on all ports, and writes endpoints.json. */
 static bool open_endpoints(struct sandbox *sandbox, GError **error) {
     const struct options *options = sandbox->all.options;
     struct ports ports = {
@@ -223,7 +220,7 @@ static bool serve(struct sandbox *sandbox, GTlsCertificate *certificate,
     bool ok;
 
     create_services(sandbox, certificate);
-    /* Before there is a file that tells of it. */
+    /* Before endpoints.json exists, so that whoever reads it can end this. */
     end_by_signals(sandbox);
     ok = (!options->faults ||
           faults_load(all->faults, options->faults, error)) &&
@@ -249,7 +246,7 @@ static bool run(const struct options *options, struct endpoints *endpoints,
     const char *status =
         options->address_status ? options->address_status : "APPROVED";
     struct sandbox sandbox = {
-        /* With these nothing moves before there is a subscription. */
+        /* With these options the first subscription starts the data. */
         .all = {.options = options,
                 .began = options->wait || options->play ? start_feed : NULL},
         .endpoints = endpoints,
@@ -274,8 +271,8 @@ static bool run(const struct options *options, struct endpoints *endpoints,
 }
 
 static bool prepare_and_run(const struct options *options, GError **error) {
+    g_autoptr(GTlsCertificate) certificate = NULL;
     struct endpoints *endpoints;
-    GTlsCertificate *certificate;
     bool ok = false;
 
     if (!state_lock(options->state, error)) {
@@ -286,14 +283,13 @@ static bool prepare_and_run(const struct options *options, GError **error) {
         certificate_obtain(options->state, options->host_names, error);
     if (certificate) {
         ok = run(options, endpoints, certificate, error);
-        g_object_unref(certificate);
     }
     endpoints_free(endpoints);
     return ok;
 }
 
-/* A connection takes three descriptors; the usual limit is for programs that
- * use select(). */
+/* A connection takes three descriptors. The usual soft limit only protects
+ * programs that use select(). */
 static void raise_descriptor_limit(void) {
     struct rlimit limit;
 
@@ -305,12 +301,12 @@ static void raise_descriptor_limit(void) {
 
 int main(int argc, char **argv) {
     struct options options;
-    GError *error = NULL;
+    g_autoptr(GError) error = NULL;
     bool ok;
 
     start("sandbox");
     raise_descriptor_limit();
-    /* Like GLib, end where memory does. */
+    /* Like GLib, abort if memory runs out. */
     json_set_alloc_funcs(g_malloc, g_free);
     ok = options_parse(&options, argc, argv, &error);
     if (ok && options.quirk_help) {
@@ -320,7 +316,6 @@ int main(int argc, char **argv) {
     }
     if (!ok) {
         fprintf(stderr, "sandbox: %s\n", error->message);
-        g_error_free(error);
     }
     options_free(&options);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -1,29 +1,13 @@
-/*
- * One synthetic market: a random-walk order book.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* A random-walk order book. SPDX-License-Identifier: 0BSD */
 #include "market.h"
 
 #define DEPTH_MIN 100U
 
-/* Books deeper than this have a tick of a hundredth. */
+/* Deeper books have a tick a hundred times smaller. */
 #define COARSE_DEPTH_MAX 1000U
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S INT64_C(1000000000)
-
-struct market {
-    struct market_spec spec;
-    guint depth_min;
-    guint depth_max;
-    bool crosses;
-    GRand *random;
-    GArray *levels[MARKET_SIDES]; /* struct market_level, best first */
-    struct market_change change;
-    int64_t time_ns;
-    guint steps;
-};
 
 static struct market_level *level_at(const GArray *levels, guint index) {
     return &g_array_index(levels, struct market_level, index);
@@ -34,12 +18,12 @@ static struct market_level best(const struct market *market,
     return *level_at(market->levels[side], 0);
 }
 
-/* The price this many ticks further from the other side. */
+/* Returns the price this many ticks further from the other side. */
 static int64_t away(enum market_side side, int64_t price, int64_t ticks) {
     return side == MARKET_BID ? price - ticks : price + ticks;
 }
 
-/* Index of the level with this price, or of where it would go. */
+/* Returns the index of the level with this price, or where to insert it. */
 static guint level_position(const struct market *market, enum market_side side,
                             int64_t price) {
     const GArray *levels = market->levels[side];
@@ -72,7 +56,7 @@ static void record_level(struct market *market, enum market_side side,
     g_array_append_val(changed, level);
 }
 
-/* The only function that changes the book; amount 0 removes the level. */
+/* Changes the book, as no other function does. Amount 0 removes the level. */
 static void set_level(struct market *market, enum market_side side,
                       int64_t price, int64_t amount) {
     GArray *levels = market->levels[side];
@@ -106,7 +90,7 @@ static int random_gap(struct market *market) {
     return g_rand_int_range(market->random, 1, market->spec.max_gap + 1);
 }
 
-/* A level of the side; those near the top are more likely. */
+/* Returns a level of the side; those near the top are more likely. */
 static struct market_level random_level(struct market *market,
                                         enum market_side side) {
     const GArray *levels = market->levels[side];
@@ -116,8 +100,8 @@ static struct market_level random_level(struct market *market,
     return *level_at(levels, (guint)MIN(a, b));
 }
 
-/* Takes from a best level. The further the price has strayed from where it
- * started, the likelier the side that brings it back. */
+/* Takes an amount from a best level. The further the price is from its start,
+ * the more likely is the side that brings it back. */
 static void trade(struct market *market) {
     int64_t start = market->spec.start_price;
     int64_t middle =
@@ -136,9 +120,9 @@ static void trade(struct market *market) {
     set_level(market, side, top.price, top.amount - taken.amount);
 }
 
-/* Puts a new best level into the spread, where there is room for one. A market
- * that crosses lets it go beyond the other side's best, as a book of several
- * venues does; nothing is added to it then until trades have parted it. */
+/* Adds a new best level in the spread, if there is room. In a market that
+ * crosses, it may go beyond the other side's best, as in a book of several
+ * venues; nothing more is added there until trades have uncrossed the book. */
 static void improve(struct market *market) {
     enum market_side side = random_side(market);
     struct market_level top = best(market, side);
@@ -175,7 +159,7 @@ static void cancel(struct market *market) {
     set_level(market, side, random_level(market, side).price, 0);
 }
 
-/* Keeps the depth of a side within its bounds, at its far end. */
+/* Keeps the number of levels within its limits, at the far end of the side. */
 static void restock(struct market *market, enum market_side side) {
     GArray *levels = market->levels[side];
 
@@ -213,7 +197,7 @@ static void clear_change(struct market *market) {
     g_array_set_size(market->change.trades, 0);
 }
 
-/* Levels of a new book, which are no change. */
+/* Fills a side of a new book; this is not reported as a change. */
 static void fill(struct market *market, enum market_side side) {
     int64_t price = away(side, market->spec.start_price, 1);
 
@@ -264,26 +248,10 @@ void market_free(struct market *market) {
     g_free(market);
 }
 
-const struct market_spec *market_spec(const struct market *market) {
-    return &market->spec;
-}
-
-const GArray *market_levels(const struct market *market,
-                            enum market_side side) {
-    return market->levels[side];
-}
-
-guint market_steps(const struct market *market) {
-    return market->steps;
-}
-
-int64_t market_time_ns(const struct market *market) {
-    return market->time_ns;
-}
-
-/* The first change in a second is at its beginning, so that there are times
- * without a fraction. Messages may carry milliseconds, and a consumer drops
- * what is not later than its snapshot: no two changes share one. */
+/* Returns the time of the next change. The first change in a second is at its
+ * start, so that some times have no fraction. No two changes share a
+ * millisecond: messages may carry only milliseconds, and a consumer drops
+ * updates that are not later than its snapshot. */
 static int64_t next_time_ns(const struct market *market, int64_t now_ns) {
     int64_t least_ns = (market->time_ns / NS_PER_MS + 1) * NS_PER_MS;
     int64_t second_ns = now_ns / NS_PER_S * NS_PER_S;

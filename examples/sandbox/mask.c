@@ -1,16 +1,12 @@
-/*
- * What passes between clients and sandbox, as text without secrets.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Masks secrets in texts. SPDX-License-Identifier: 0BSD */
 #include "mask.h"
 
 #include <string.h>
 
 #define MASK "***"
-#define TEXT_MAX 1000 /* bytes that are shown of a text */
+#define TEXT_MAX 1000 /* most bytes shown of a text */
 
-/* Bytes of the secret that the text begins with; 0: with none. */
+/* Returns the length of a secret at the start of the text, or 0. */
 static size_t secret_len(const struct token_store *tokens, const char *text) {
     char token[TOKEN_TEXT_LEN + 1];
     const struct token_client *client;
@@ -46,25 +42,23 @@ char *mask_text(const struct token_store *tokens, const char *text) {
     return g_string_free(out, FALSE);
 }
 
-/* Whether what stands under this name is a secret. A token_type is none. */
+/* Returns true if values with this name are secret. */
 static bool is_secret_name(const char *name) {
     static const char *const parts[] = {"secret",     "token",  "passw",
                                         "authorizat", "cookie", "assertion",
                                         "credential", "api_key"};
-    char *lower = g_ascii_strdown(name, -1);
+    g_autofree char *lower = g_ascii_strdown(name, -1);
     bool found = false;
 
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++) {
         found = found || strstr(lower, parts[i]);
     }
-    found = found && strcmp(lower, "token_type") != 0;
-    g_free(lower);
-    return found;
+    return found && strcmp(lower, "token_type") != 0;
 }
 
-/* The value in masked form, to be released; json is released. */
+/* Returns the masked value, to be released. Releases json. */
 static json_t *mask_take(const struct token_store *tokens, json_t *json) {
-    char *text;
+    g_autofree char *text = NULL;
 
     if (!json_is_string(json)) {
         mask_json(tokens, json);
@@ -72,28 +66,24 @@ static json_t *mask_take(const struct token_store *tokens, json_t *json) {
     }
     text = mask_text(tokens, json_string_value(json));
     json_decref(json);
-    json = json_string(text);
-    g_free(text);
-    return json;
+    return json_string(text);
 }
 
 static void mask_object(const struct token_store *tokens, json_t *object) {
-    json_t *masked = json_object();
+    json_auto_t *masked = json_object();
     const char *name;
     json_t *value;
 
     json_object_foreach(object, name, value) {
-        char *shown = mask_text(tokens, name);
+        g_autofree char *shown = mask_text(tokens, name);
 
         json_object_set_new(masked, shown,
                             is_secret_name(name)
                                 ? json_string(MASK)
                                 : mask_take(tokens, json_incref(value)));
-        g_free(shown);
     }
     json_object_clear(object);
     json_object_update(object, masked);
-    json_decref(masked);
 }
 
 void mask_json(const struct token_store *tokens, json_t *json) {
@@ -107,18 +97,16 @@ void mask_json(const struct token_store *tokens, json_t *json) {
     }
 }
 
-/* Shortens a text that is longer than one that is shown. */
+/* Shortens a text to TEXT_MAX and adds its length. May free the text. */
 static char *cut(char *text) {
+    g_autofree char *whole = text;
     size_t len = strlen(text);
-    char *shown;
 
     if (len <= TEXT_MAX) {
-        return text;
+        return g_steal_pointer(&whole);
     }
     *g_utf8_find_prev_char(text, text + TEXT_MAX + 1) = '\0';
-    shown = g_strdup_printf("%s\u2026 (%zu bytes)", text, len);
-    g_free(text);
-    return shown;
+    return g_strdup_printf("%s\u2026 (%zu bytes)", text, len);
 }
 
 static char *unreadable(const char *what, size_t len) {
@@ -127,38 +115,34 @@ static char *unreadable(const char *what, size_t len) {
 
 char *mask_json_text(const struct token_store *tokens, const char *text,
                      size_t len) {
-    json_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
-    char *shown;
+    json_auto_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
 
     if (!json) {
         return unreadable("JSON", len);
     }
     mask_json(tokens, json);
-    shown = json_dumps(json, JSON_COMPACT);
-    json_decref(json);
-    return cut(shown);
+    return cut(json_dumps(json, JSON_COMPACT));
 }
 
-/* Adds a field of a form. A client that is not known may be a secret that
- * stands at the wrong place. */
+/* Adds a field of a form. An unknown client_id is masked: it may be a secret in
+ * the wrong field. */
 static void add_field(const struct token_store *tokens, GString *out,
                       const char *name, const char *value) {
     bool plain = strcmp(name, "grant_type") == 0 ||
                  strcmp(name, "scope") == 0 ||
                  (strcmp(name, "client_id") == 0 && token_client_find(value));
-    char *shown_name = mask_text(tokens, name);
-    char *shown_value = plain ? mask_text(tokens, value) : g_strdup(MASK);
+    g_autofree char *shown_name = mask_text(tokens, name);
+    g_autofree char *shown_value =
+        plain ? mask_text(tokens, value) : g_strdup(MASK);
 
     g_string_append_printf(out, "%s%s=%s", out->len > 0 ? "&" : "", shown_name,
                            shown_value);
-    g_free(shown_name);
-    g_free(shown_value);
 }
 
 char *mask_form_text(const struct token_store *tokens, const char *text,
                      size_t len) {
-    GString *out = g_string_new(NULL);
-    GError *error = NULL;
+    g_autoptr(GString) out = g_string_new(NULL);
+    g_autoptr(GError) error = NULL;
     GUriParamsIter iter;
     char *name;
     char *value;
@@ -170,12 +154,8 @@ char *mask_form_text(const struct token_store *tokens, const char *text,
         g_free(name);
         g_free(value);
     }
-    if (error) {
-        g_error_free(error);
-        g_string_free(out, TRUE);
-        return unreadable("form", len);
-    }
-    return cut(g_string_free(out, FALSE));
+    return error ? unreadable("form", len)
+                 : cut(g_string_free(g_steal_pointer(&out), FALSE));
 }
 
 char *mask_authorization(const char *value) {

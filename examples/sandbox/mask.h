@@ -1,9 +1,9 @@
 /*
- * What passes between clients and sandbox, as text that anybody may see:
- * without secrets, and not too long.
+ * Requests and responses as text that anybody may see: without secrets, and of
+ * limited length.
  *
- * A secret is a client's secret or a token that the sandbox has issued,
- * wherever it stands, and what stands under a name that says so.
+ * Secrets are a client's secret and issued tokens, wherever they occur, and the
+ * values of members and fields with a name such as "token".
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -12,23 +12,25 @@
 
 #include "token.h"
 
-/* Text as it is, each secret in it masked; for g_free. */
+/* Free the texts that these functions return with g_free(). */
+
+/* Returns the text with each secret in it masked. */
 char *mask_text(const struct token_store *tokens, const char *text);
 
-/* The same of all texts in a JSON value, which is masked in place. */
+/* Masks all texts in a JSON value, in place. */
 void mask_json(const struct token_store *tokens, json_t *json);
 
-/* JSON as compact text, for g_free. What cannot be read is not shown, only how
- * much it is: nobody knows what in it is secret. */
+/* Returns JSON as compact masked text. Of invalid JSON, returns only the
+ * length: it may have secrets anywhere. */
 char *mask_json_text(const struct token_store *tokens, const char *text,
                      size_t len);
 
-/* A token request's form in the same way. Only the fields that are never
- * secret have their values. */
+/* Returns a token request's form as masked text. Only fields that are never
+ * secret keep their values. */
 char *mask_form_text(const struct token_store *tokens, const char *text,
                      size_t len);
 
-/* A value of the header Authorization: its scheme alone. For g_free. */
+/* Returns the value of the header Authorization with only its scheme shown. */
 char *mask_authorization(const char *value);
 
 #endif

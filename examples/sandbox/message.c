@@ -1,48 +1,37 @@
-/*
- * The text of every message that the streaming side writes.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Builds the stream's messages. SPDX-License-Identifier: 0BSD */
 #include "message.h"
 
 static const struct {
     const char *code;
     const char *text;
 } errors[] = {
-    [MESSAGE_OK] = {"", ""},
-    [MESSAGE_MALFORMED_REQUEST] = {"MALFORMED_REQUEST",
-                                   "the request cannot be parsed"},
-    [MESSAGE_UNKNOWN_ACTION] = {"UNKNOWN_ACTION",
-                                "the type of the request is not known"},
-    [MESSAGE_UNKNOWN_CHANNEL] = {"UNKNOWN_CHANNEL",
-                                 "the type of the channel is not known"},
-    [MESSAGE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION] =
-        {"UNKNOWN_CHANNEL_PARAMS_CONFIGURATION",
-         "the parameters of the channel are invalid or missing"},
-    [MESSAGE_NO_EFFECT_ACTION] = {"NO_EFFECT_ACTION",
-                                  "the request would change nothing"},
-    [MESSAGE_INTERNAL_SERVER_ERROR] = {"INTERNAL_SERVER_ERROR",
-                                       "unexpected server error"},
+#define ERROR(code, text) [MESSAGE_##code] = {#code, text}
+    ERROR(MALFORMED_REQUEST, "the request cannot be parsed"),
+    ERROR(UNKNOWN_ACTION, "the type of the request is not known"),
+    ERROR(UNKNOWN_CHANNEL, "the type of the channel is not known"),
+    ERROR(UNKNOWN_CHANNEL_PARAMS_CONFIGURATION,
+          "the parameters of the channel are invalid or missing"),
+    ERROR(NO_EFFECT_ACTION, "the request would change nothing"),
+    ERROR(INTERNAL_SERVER_ERROR, "unexpected server error"),
+#undef ERROR
 };
 
 static void begin(const struct writer *writer, const char *kind,
                   const struct market *market) {
-    writer_begin(writer, kind, market_spec(market)->symbol,
-                 market_steps(market));
+    writer_begin(writer, kind, market->spec.symbol, market->steps);
 }
 
 static json_t *level_json(const struct writer *writer,
                           const struct market_spec *spec,
                           const struct market_level *level) {
-    char price[WRITER_SIZE];
-    char amount[WRITER_SIZE];
+    json_t *price = writer_decimal(writer, level->price, spec->price_decimals);
+    json_t *amount =
+        writer_decimal(writer, level->amount, spec->amount_decimals);
 
-    writer_decimal(writer, price, level->price, spec->price_decimals);
-    writer_decimal(writer, amount, level->amount, spec->amount_decimals);
-    return json_pack("{s:s, s:s}", "price", price, "amount", amount);
+    return json_pack("{s:o, s:o}", "price", price, "amount", amount);
 }
 
-/* The first levels of the array, at most limit of them. */
+/* Returns the first levels of the array, at most limit. */
 static json_t *levels_json(const struct writer *writer,
                            const struct market_spec *spec, const GArray *levels,
                            guint limit) {
@@ -57,15 +46,15 @@ static json_t *levels_json(const struct writer *writer,
     return array;
 }
 
-/* A snapshot's side. */
+/* Returns a side of a snapshot. */
 static json_t *side_json(const struct writer *writer,
                          const struct market *market, enum market_side side) {
-    const GArray *levels = market_levels(market, side);
+    const GArray *levels = market->levels[side];
     GArray *mixed;
     json_t *array;
 
     if (!quirk_on(writer->quirks, QUIRK_LEVEL_ORDER)) {
-        return levels_json(writer, market_spec(market), levels, G_MAXUINT);
+        return levels_json(writer, &market->spec, levels, G_MAXUINT);
     }
     mixed = g_array_new(FALSE, FALSE, sizeof(struct market_level));
     g_array_append_vals(mixed, levels->data, levels->len);
@@ -79,23 +68,22 @@ static json_t *side_json(const struct writer *writer,
         *a = *b;
         *b = level;
     }
-    array = levels_json(writer, market_spec(market), mixed, G_MAXUINT);
+    array = levels_json(writer, &market->spec, mixed, G_MAXUINT);
     g_array_unref(mixed);
     return array;
 }
 
-/* bids and asks are released; one that is NULL is absent. */
+/* Releases bids and asks; a NULL side is omitted. */
 static char *book_text(const struct writer *writer, const struct market *market,
                        const char *type, int64_t time_ns, json_t *bids,
                        json_t *asks) {
-    char time[WRITER_SIZE];
+    json_t *time = writer_time(writer, time_ns, 3);
 
-    writer_time(writer, time, time_ns, 3);
     return writer_text(writer,
-                       json_pack("{s:s, s:{s:s, s:s, s:s, s:o*, s:o*}}",
+                       json_pack("{s:s, s:{s:s, s:s, s:o, s:o*, s:o*}}",
                                  "channel", "market_data", "payload", "market",
-                                 market_spec(market)->symbol, "type", type,
-                                 "time", time, "bids", bids, "asks", asks));
+                                 market->spec.symbol, "type", type, "time",
+                                 time, "bids", bids, "asks", asks));
 }
 
 const char *message_error_code(enum message_error error) {
@@ -142,18 +130,18 @@ char *message_snapshot(const struct writer *writer,
         type =
             others[g_rand_int_range(writer->random, 0, G_N_ELEMENTS(others))];
     }
-    return book_text(writer, market, type, market_time_ns(market),
+    return book_text(writer, market, type, market->time_ns,
                      side_json(writer, market, MARKET_BID),
                      side_json(writer, market, MARKET_ASK));
 }
 
-/* An update's side; NULL: absent. */
+/* Returns a side of an update, or NULL to omit it. */
 static json_t *changed_json(const struct writer *writer,
                             const struct market *market, const GArray *levels) {
     if (levels->len == 0 && writer_chance(writer, QUIRK_ABSENT_SIDES, 1)) {
         return NULL;
     }
-    return levels_json(writer, market_spec(market), levels, G_MAXUINT);
+    return levels_json(writer, &market->spec, levels, G_MAXUINT);
 }
 
 char *message_update(const struct writer *writer, const struct market *market,
@@ -165,57 +153,49 @@ char *message_update(const struct writer *writer, const struct market *market,
 }
 
 char *message_top(const struct writer *writer, const struct market *market) {
-    const struct market_spec *spec = market_spec(market);
-    char time[WRITER_SIZE];
+    const struct market_spec *spec = &market->spec;
+    json_t *time;
 
     begin(writer, "top", market);
-    writer_time(writer, time, market_time_ns(market), 9);
+    time = writer_time(writer, market->time_ns, 9);
     return writer_text(
         writer,
-        json_pack(
-            "{s:s, s:{s:s, s:s, s:s, s:o, s:o}}", "channel",
-            "market_data.top_of_book", "payload", "market", spec->symbol,
-            "type", "TOP_OF_BOOK", "timestamp", time, "bids",
-            levels_json(writer, spec, market_levels(market, MARKET_BID), 1),
-            "asks",
-            levels_json(writer, spec, market_levels(market, MARKET_ASK), 1)));
+        json_pack("{s:s, s:{s:s, s:s, s:o, s:o, s:o}}", "channel",
+                  "market_data.top_of_book", "payload", "market", spec->symbol,
+                  "type", "TOP_OF_BOOK", "timestamp", time, "bids",
+                  levels_json(writer, spec, market->levels[MARKET_BID], 1),
+                  "asks",
+                  levels_json(writer, spec, market->levels[MARKET_ASK], 1)));
 }
 
 char *message_trade(const struct writer *writer,
                     const struct execution *execution) {
-    const struct market_spec *spec = market_spec(execution->market);
-    char price[WRITER_SIZE];
-    char amount[WRITER_SIZE];
-    char time[WRITER_SIZE];
+    const struct market_spec *spec = &execution->market->spec;
+    json_t *price =
+        writer_decimal(writer, execution->taken.price, spec->price_decimals);
+    json_t *amount =
+        writer_decimal(writer, execution->taken.amount, spec->amount_decimals);
+    json_t *time = writer_time(writer, execution->time_ns, 3);
 
-    writer_decimal(writer, price, execution->taken.price, spec->price_decimals);
-    writer_decimal(writer, amount, execution->taken.amount,
-                   spec->amount_decimals);
-    writer_time(writer, time, execution->time_ns, 3);
     return writer_text(writer,
-                       json_pack("{s:s, s:{s:s, s:s, s:s, s:s}}", "channel",
+                       json_pack("{s:s, s:{s:s, s:o, s:o, s:o}}", "channel",
                                  "execution_data", "payload", "market",
                                  spec->symbol, "price", price, "amount", amount,
                                  "executed_at", time));
 }
 
 char *message_heartbeat(const struct writer *writer, int64_t time_ns) {
-    char time[WRITER_SIZE];
-
-    writer_time(writer, time, time_ns, 9);
-    return writer_text(writer,
-                       json_pack("{s:s, s:{s:s}}", "channel", "heartbeat",
-                                 "payload", "timestamp", time));
+    return writer_text(writer, json_pack("{s:s, s:{s:o}}", "channel",
+                                         "heartbeat", "payload", "timestamp",
+                                         writer_time(writer, time_ns, 9)));
 }
 
 char *message_unknown_channel(const struct writer *writer, int64_t time_ns) {
-    char time[WRITER_SIZE];
-
-    writer_time(writer, time, time_ns, 9);
     return writer_text(writer,
-                       json_pack("{s:s, s:{s:s, s:s, s:[{s:s}]}}", "channel",
+                       json_pack("{s:s, s:{s:s, s:o, s:[{s:s}]}}", "channel",
                                  "market_data.statistics", "payload", "type",
-                                 "STATISTICS", "timestamp", time, "bids",
+                                 "STATISTICS", "timestamp",
+                                 writer_time(writer, time_ns, 9), "bids",
                                  "price", "0"));
 }
 
@@ -225,14 +205,12 @@ char *message_unknown_type(const struct writer *writer) {
 }
 
 json_t *message_truth(const struct market *market, guint levels) {
-    const struct writer plain = {.quirks = 0};
-    const struct market_spec *spec = market_spec(market);
-    char time[WRITER_SIZE];
+    const struct writer *writer = &writer_plain;
+    const struct market_spec *spec = &market->spec;
 
-    writer_time(&plain, time, market_time_ns(market), 9);
     return json_pack(
-        "{s:s, s:s, s:o, s:o}", "market", spec->symbol, "time", time, "bids",
-        levels_json(&plain, spec, market_levels(market, MARKET_BID), levels),
-        "asks",
-        levels_json(&plain, spec, market_levels(market, MARKET_ASK), levels));
+        "{s:s, s:o, s:o, s:o}", "market", spec->symbol, "time",
+        writer_time(writer, market->time_ns, 9), "bids",
+        levels_json(writer, spec, market->levels[MARKET_BID], levels), "asks",
+        levels_json(writer, spec, market->levels[MARKET_ASK], levels));
 }

@@ -1,5 +1,5 @@
 /*
- * The text of every message that the streaming side writes, in one place.
+ * Builds the messages of the streaming interface.
  *
  * Each function with a writer returns JSON text that the caller frees with
  * g_free.
@@ -12,7 +12,7 @@
 #include "executions.h"
 #include "writer.h"
 
-/* At most this many bytes are a level in a message. */
+/* The most bytes of a level in a message. */
 #define MESSAGE_LEVEL_SIZE 160
 
 enum message_error {
@@ -25,7 +25,7 @@ enum message_error {
     MESSAGE_INTERNAL_SERVER_ERROR,
 };
 
-/* The code as it is written. */
+/* Returns the code as text. */
 const char *message_error_code(enum message_error error);
 
 char *message_error(const struct writer *writer, enum message_error error);
@@ -48,12 +48,12 @@ char *message_trade(const struct writer *writer,
 /* heartbeat */
 char *message_heartbeat(const struct writer *writer, int64_t time_ns);
 
-/* A channel, and a type, that the specification does not name. */
+/* Messages with a channel, or a type, that the specification does not name. */
 char *message_unknown_channel(const struct writer *writer, int64_t time_ns);
 char *message_unknown_type(const struct writer *writer);
 
-/* The book without quirks, for those who compare, with at most so many levels
- * of each side; the caller releases it. */
+/* Returns the book without quirks, for comparison, with at most `levels` levels
+ * per side; to be released. */
 json_t *message_truth(const struct market *market, guint levels);
 
 #endif

@@ -1,8 +1,4 @@
-/*
- * The command line.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The command line. SPDX-License-Identifier: 0BSD */
 #include "options.h"
 
 #include "executions.h"
@@ -29,8 +25,7 @@ static bool refuse(const char *what, const char *why, GError **error) {
     return false;
 }
 
-/* A host name in the certificate: letters, digits, dots and hyphens, or an IP
- * address. */
+/* Returns true for an IP address, or for letters, digits, dots and hyphens. */
 static bool valid_host_name(const char *name) {
     return g_hostname_is_ip_address(name) ||
            (*name != '\0' &&
@@ -101,7 +96,7 @@ static bool check_numbers(const struct options *options, GError **error) {
     return true;
 }
 
-/* One of the specification or another: letters and underscores. */
+/* Returns true for capitals and underscores, in the specification or not. */
 static bool valid_status(const char *status) {
     size_t len = strlen(status);
 
@@ -125,7 +120,7 @@ static bool check(const struct options *options, GError **error) {
         return refuse("--address-status", "must be capitals and underscores",
                       error);
     }
-    /* Not a number is in no range. */
+    /* Written so that NaN is rejected. */
     if (!(options->speed >= SPEED_MIN && options->speed <= SPEED_MAX)) {
         return refuse("--speed", "must be from 0.01 to 1000", error);
     }
@@ -138,20 +133,18 @@ static bool check(const struct options *options, GError **error) {
 
 static bool read_command_line(const GOptionEntry *entries, int argc,
                               char **argv, GError **error) {
-    GOptionContext *context =
+    g_autoptr(GOptionContext) context =
         g_option_context_new("- a local sandbox of the streaming service");
-    bool ok;
 
     g_option_context_add_main_entries(context, entries, NULL);
-    ok = g_option_context_parse(context, &argc, &argv, error);
-    g_option_context_free(context);
-    return ok && (argc <= 1 || refuse("unexpected argument", argv[1], error));
+    return g_option_context_parse(context, &argc, &argv, error) &&
+           (argc <= 1 || refuse("unexpected argument", argv[1], error));
 }
 
 bool options_parse(struct options *options, int argc, char **argv,
                    GError **error) {
-    char *error_shape = NULL;
-    char **quirks = NULL;
+    g_autofree char *error_shape = NULL;
+    g_auto(GStrv) quirks = NULL;
     const GOptionEntry entries[] = {
         {"state", 0, 0, G_OPTION_ARG_FILENAME, &options->state,
          "Directory for certificates and endpoints.json", "DIR"},
@@ -205,7 +198,6 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Start with the faults in this file", "FILE"},
         G_OPTION_ENTRY_NULL,
     };
-    bool ok;
 
     *options = (struct options){.page_port = OPTIONS_NO_PAGE,
                                 .token_lifetime = 3600,
@@ -214,12 +206,9 @@ bool options_parse(struct options *options, int argc, char **argv,
                                 .executions = EXECUTIONS_KEPT_DEFAULT,
                                 .speed = 1,
                                 .seed = g_random_int()};
-    ok = read_command_line(entries, argc, argv, error) &&
-         read_error_shape(options, error_shape, error) &&
-         read_quirks(options, quirks, error) && check(options, error);
-    g_free(error_shape);
-    g_strfreev(quirks);
-    return ok;
+    return read_command_line(entries, argc, argv, error) &&
+           read_error_shape(options, error_shape, error) &&
+           read_quirks(options, quirks, error) && check(options, error);
 }
 
 void options_free(struct options *options) {

@@ -1,10 +1,10 @@
 /*
- * The page's server: plain HTTP, for this machine alone.
+ * The page's server: plain HTTP on the loopback interface.
  *
- * A browser has other sites open too. None of them may read what the page
- * reads or do what its buttons do: neither under a name of its own that leads
- * to this machine (Host), nor from where it is (Origin), nor by a form (the
- * content type), nor in a frame (Content-Security-Policy).
+ * Other sites in the same browser must not read the page's data or use its
+ * buttons. These stop them: Host, against a foreign name that resolves to this
+ * machine; Origin, against scripts of other sites; the content type, against
+ * forms; Content-Security-Policy, against frames.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,10 +15,9 @@
 
 #include <string.h>
 
-#define HTTP_PORT 80 /* which a browser does not write behind the host */
+#define HTTP_PORT 80 /* which browsers omit after the host */
 
-/* The files in examples/sandbox/page/, which the linker has put in as they
- * are. */
+/* The files in examples/sandbox/page/, embedded by the linker. */
 #define EMBEDDED(name)                                                   \
     extern const char name##_begin[] __asm__("_binary_" #name "_start"); \
     extern const char name##_end[] __asm__("_binary_" #name "_end")
@@ -35,7 +34,7 @@ struct page {
     const struct around *around;
     SoupServer *server;
     struct listener *listener;
-    char *run; /* what no other run is called */
+    char *run; /* a unique name of this run */
     guint port;
 };
 
@@ -59,7 +58,7 @@ static const struct {
     {"/faults.js", SCRIPT, faults_js_begin, faults_js_end},
 };
 
-/* Of every answer, whatever it is. */
+/* Sets the headers of every response. */
 static void on_started(SoupServer *server, SoupServerMessage *message,
                        gpointer user_data) {
     static const char *const headers[][2] = {
@@ -82,27 +81,26 @@ static void on_started(SoupServer *server, SoupServerMessage *message,
     }
 }
 
-/* Whether the text is the prefix and then this machine with the page's port. */
+/* Returns true if the text is the prefix and then this machine and port. */
 static bool names_page(const struct page *page, const char *prefix,
                        const char *text) {
     static const char *const names[] = {"127.0.0.1", "localhost"};
-    bool found = false;
 
     for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
-        char *with_port =
-            g_strdup_printf("%s%s:%u", prefix, names[i], page->port);
-        char *without = g_strconcat(prefix, names[i], NULL);
+        g_autofree char *without = g_strconcat(prefix, names[i], NULL);
+        g_autofree char *with_port =
+            g_strdup_printf("%s:%u", without, page->port);
 
-        found =
-            found || g_ascii_strcasecmp(text, with_port) == 0 ||
-            (page->port == HTTP_PORT && g_ascii_strcasecmp(text, without) == 0);
-        g_free(with_port);
-        g_free(without);
+        if (g_ascii_strcasecmp(text, with_port) == 0 ||
+            (page->port == HTTP_PORT &&
+             g_ascii_strcasecmp(text, without) == 0)) {
+            return true;
+        }
     }
-    return found;
+    return false;
 }
 
-/* If not, the request is answered. */
+/* Returns true if the request comes from the page itself; else answers it. */
 static bool is_own(const struct page *page, SoupServerMessage *message) {
     SoupMessageHeaders *headers =
         soup_server_message_get_request_headers(message);
@@ -127,7 +125,7 @@ static void send_state(const struct page *page, SoupServerMessage *message,
     const char *symbol = query ? g_hash_table_lookup(query, "market") : NULL;
     const char *after = query ? g_hash_table_lookup(query, "after") : NULL;
 
-    http_reply_json(message, SOUP_STATUS_OK, "application/json",
+    http_reply_json(message, SOUP_STATUS_OK,
                     page_state(page->around, page->run, symbol,
                                after ? g_ascii_strtoll(after, NULL, 10) : 0));
 }
@@ -139,7 +137,7 @@ static void send_get(const struct page *page, SoupServerMessage *message,
         return;
     }
     if (strcmp(path, "/about") == 0) {
-        http_reply_json(message, SOUP_STATUS_OK, "application/json",
+        http_reply_json(message, SOUP_STATUS_OK,
                         page_about(page->around, page->run));
         return;
     }

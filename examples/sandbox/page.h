@@ -1,6 +1,5 @@
 /*
- * The page: what the sandbox does, and its faults, for a browser on this
- * machine.
+ * The page: shows in a browser what the sandbox does, and controls its faults.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,23 +10,23 @@
 
 struct page;
 
-/* Serves it on 127.0.0.1, see listener_new for the port. NULL, with the error
- * set, when it cannot. */
+/* Serves the page on 127.0.0.1; see listener_new for the port. On failure,
+ * returns NULL and sets the error. */
 struct page *page_new(const struct around *around, guint *port, GError **error);
 void page_free(struct page *page);
 
 guint page_port(const struct page *page);
 
-/* Ends its connections, and accepts no others. */
+/* Closes all connections and accepts no more. */
 void page_close(struct page *page);
 
-/* What it shows, in JSON of bounded size, to be released. First what stays the
- * same while the sandbox runs. run: what no other run is called. */
+/* Return the page's data as JSON of limited size, to be released. page_about()
+ * has what stays the same while the sandbox runs. run: a unique name of this
+ * run. */
 json_t *page_about(const struct around *around, const char *run);
 
-/* What changes. symbol: the market whose book is shown; NULL
- * or unknown: the first. number: of the last entry of the journal that is
- * known. */
+/* page_state() has what changes. symbol: the market whose book is shown; the
+ * first if it is NULL or unknown. number: of the last journal entry known. */
 json_t *page_state(const struct around *around, const char *run,
                    const char *symbol, gint64 number);
 

@@ -1,34 +1,27 @@
-/*
- * One client of the streaming interface: its requests, and what its
- * subscriptions begin with.
- *
- * SPDX-License-Identifier: 0BSD
- */
-#include "stream_private.h"
+/* One client of the stream. SPDX-License-Identifier: 0BSD */
+#include "stream.h"
 
 #include "message.h"
 #include "request.h"
 
 #define MESSAGE_MAX 65536
 
-/* At a larger frame libsoup drops the connection at once, so that no close
- * code arrives. It is given room to read what is merely too large. */
+/* libsoup drops the connection at a larger frame, without a close code. So it
+ * may read frames above MESSAGE_MAX, which are then closed with a code. */
 #define FRAME_MAX ((guint64)256 * MESSAGE_MAX)
 
 void peer_free(gpointer data) {
     struct peer *peer = data;
 
     g_signal_handlers_disconnect_by_data(peer->websocket, peer);
-    if (peer->delay) {
-        delay_queue_free(peer->delay);
-    }
+    g_clear_pointer(&peer->delay, delay_queue_free);
     connection_free(peer->connection);
     g_object_unref(peer->websocket);
     g_array_unref(peer->held);
     g_free(peer);
 }
 
-/* Every message that answers no request goes out through here. */
+/* Sends all messages except responses. */
 void peer_push(struct peer *peer, guint serial, const char *text) {
     if (!peer->delay || !delay_take(peer->delay, serial, text)) {
         connection_send(peer->connection, text);
@@ -40,7 +33,7 @@ void peer_push_take(struct peer *peer, guint serial, char *text) {
     g_free(text);
 }
 
-/* A delay_send: what was delayed is sent unless its subscription ended. */
+/* A delay_send: sends a delayed message unless its subscription has ended. */
 static void send_delayed(void *user_data, guint serial, const char *text) {
     const struct peer *peer = user_data;
 
@@ -52,11 +45,11 @@ static void send_delayed(void *user_data, guint serial, const char *text) {
     }
 }
 
-/* What a subscription begins with; a recording may have nothing yet. */
+/* Send the first messages of a subscription; a recording may have none yet. */
 static void begin_top(struct peer *peer, const struct subscription *begun) {
     const struct stream *stream = peer->stream;
     const struct played *played = stream->around->played;
-    char *text = played ? played_top(played, market_spec(begun->market)->symbol)
+    char *text = played ? played_top(played, begun->market->spec.symbol)
                         : message_top(&stream->writer, begun->market);
 
     if (text) {
@@ -67,9 +60,9 @@ static void begin_top(struct peer *peer, const struct subscription *begun) {
 static void begin_book(struct peer *peer, struct subscription *begun) {
     const struct stream *stream = peer->stream;
     const struct played *played = stream->around->played;
-    char *snapshot =
-        played ? played_snapshot(played, market_spec(begun->market)->symbol)
-               : message_snapshot(&stream->writer, begun->market);
+    char *snapshot = played
+                         ? played_snapshot(played, begun->market->spec.symbol)
+                         : message_snapshot(&stream->writer, begun->market);
     const GQueue *updates;
 
     if (!snapshot) {
@@ -85,7 +78,6 @@ static void begin_book(struct peer *peer, struct subscription *begun) {
     }
 }
 
-/* What a new subscription begins with. */
 static void begin(struct peer *peer, struct subscription *begun) {
     begun->serial = ++peer->stream->serial;
     switch (begun->channel) {
@@ -97,7 +89,8 @@ static void begin(struct peer *peer, struct subscription *begun) {
     }
 }
 
-/* Whether a fault withholds this answer; *carried_out: but not the effect. */
+/* Returns true if a fault withholds the response. *carried_out: the request
+ * still takes effect. */
 static bool answer_withheld(const struct stream *stream, bool *carried_out) {
     struct faults *faults = stream->around->faults;
     const json_t *fault = faults_get(faults, FAULT_NO_ANSWER);
@@ -126,11 +119,11 @@ static void note(const struct peer *peer, const char *text, size_t len,
     }
 }
 
-/* Whether a fault answers in the place of the service. */
+/* Returns true if a fault has answered the request with an error. */
 static bool answer_fails(const struct peer *peer, const char *text,
                          size_t len) {
     const struct stream *stream = peer->stream;
-    char *reply;
+    g_autofree char *reply = NULL;
 
     if (!faults_get(stream->around->faults, FAULT_INTERNAL_ERROR)) {
         return false;
@@ -139,7 +132,6 @@ static bool answer_fails(const struct peer *peer, const char *text,
     reply = message_error(&stream->writer, MESSAGE_INTERNAL_SERVER_ERROR);
     connection_send(peer->connection, reply);
     note(peer, text, len, reply);
-    g_free(reply);
     return true;
 }
 
@@ -147,9 +139,9 @@ static void answer(struct peer *peer, const char *text, size_t len) {
     struct stream *stream = peer->stream;
     bool carried_out;
     bool withheld = answer_withheld(stream, &carried_out);
+    g_autofree char *reply = NULL;
     guint first = 0;
     guint held;
-    char *reply;
 
     if (!carried_out) {
         note(peer, text, len, NULL);
@@ -166,7 +158,6 @@ static void answer(struct peer *peer, const char *text, size_t len) {
         connection_send(peer->connection, reply);
     }
     note(peer, text, len, withheld ? NULL : reply);
-    g_free(reply);
     while (first < peer->held->len &&
            subscription_at(peer->held, first)->serial != 0) {
         first++;
@@ -231,11 +222,10 @@ struct peer *peer_new(struct stream *stream, SoupServerMessage *handshake,
         handshake, websocket, stream->around->ws_relay, stream->backlog_max);
     peer->held = subscriptions_new();
     if (stream->delays) {
-        char *address = connection_address(peer->connection);
+        g_autofree char *address = connection_address(peer->connection);
 
         peer->delay =
             delay_queue_new(stream->delays, address, send_delayed, peer);
-        g_free(address);
     }
     soup_websocket_connection_set_max_incoming_payload_size(websocket,
                                                             FRAME_MAX);

@@ -1,17 +1,13 @@
-/*
- * One direction of a connection.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* One direction of a connection. SPDX-License-Identifier: 0BSD */
 #include "pipe.h"
 
 #define READ_MAX 16384
 #define QUEUE_MAX ((size_t)4 * READ_MAX)
 
-/* Slices are as far apart, so that each is a segment of its own. */
+/* Time between slices, so that each becomes a separate TCP segment. */
 #define SLICE_GAP_US 1000
 
-/* With a limit on the rate, what is written at once takes as long. */
+/* With a rate limit, one write is at most what the rate allows in this time. */
 #define BURST_US (G_USEC_PER_SEC / 20)
 
 struct chunk {
@@ -26,15 +22,15 @@ struct pipe {
     pipe_callback callback;
     void *user_data;
     struct pipe_limits limits;
-    uint64_t mark;   /* bytes until then */
+    uint64_t mark;   /* bytes until PIPE_MARK */
     GQueue chunks;   /* struct chunk, owned; oldest first */
     size_t queued;   /* bytes in them */
-    bool ended;      /* nothing more comes */
-    bool told;       /* that it is PIPE_ENDED */
-    bool draining;   /* nothing more is written */
-    int64_t idle_us; /* monotonic: not to write before */
+    bool ended;      /* the input has ended */
+    bool told;       /* PIPE_ENDED was reported */
+    bool draining;   /* input is discarded */
+    int64_t idle_us; /* monotonic: do not write before */
 
-    /* NULL where there is nothing to wait for: */
+    /* NULL while there is nothing to wait for: */
     GSource *readable;
     GSource *writable;
     GSource *due;
@@ -93,7 +89,7 @@ static void start(struct pipe *pipe, GSource **source, GSource *created,
     g_source_attach(created, NULL);
 }
 
-/* When the first chunk may be written. */
+/* Returns when the first chunk may be written. */
 static int64_t first_due_us(const struct pipe *pipe) {
     const struct chunk *first = g_queue_peek_head((GQueue *)&pipe->chunks);
 
@@ -106,7 +102,7 @@ static void start_due(struct pipe *pipe, int64_t wait_us) {
           g_timeout_source_new((guint)((wait_us + 999) / 1000)), on_due);
 }
 
-/* Waits for what is next. blocked: the socket to write to takes no more. */
+/* Starts the sources for the next event. blocked: the output is full. */
 static void await(struct pipe *pipe, bool blocked) {
     bool writes = !pipe->limits.frozen && pipe->chunks.length > 0;
     bool reads =
@@ -128,7 +124,7 @@ static void await(struct pipe *pipe, bool blocked) {
     }
 }
 
-/* Bytes of the chunk to write now; 0: none yet. */
+/* Returns the number of bytes of the chunk to write now. */
 static size_t may_write(const struct pipe *pipe, const struct chunk *chunk) {
     const struct pipe_limits *limits = &pipe->limits;
     uint64_t len = g_bytes_get_size(chunk->bytes) - chunk->written;
@@ -148,7 +144,7 @@ static size_t may_write(const struct pipe *pipe, const struct chunk *chunk) {
     return (size_t)len;
 }
 
-/* So many bytes of the first chunk were written. */
+/* Counts `len` written bytes of the first chunk. */
 static void account(struct pipe *pipe, struct chunk *first, size_t len) {
     const struct pipe_limits *limits = &pipe->limits;
     int64_t wait_us = limits->slice > 0 ? SLICE_GAP_US : 0;
@@ -169,7 +165,7 @@ static void account(struct pipe *pipe, struct chunk *first, size_t len) {
 }
 
 enum outcome {
-    WRITE_DONE, /* all that was due */
+    WRITE_DONE, /* all due data was written */
     WRITE_BLOCKED,
     WRITE_BROKEN,
 };
@@ -182,7 +178,7 @@ static enum outcome write_due(struct pipe *pipe) {
            (first = g_queue_peek_head(&pipe->chunks)) != NULL) {
         size_t len = may_write(pipe, first);
         const char *data = g_bytes_get_data(first->bytes, NULL);
-        GError *error = NULL;
+        g_autoptr(GError) error = NULL;
         gssize written;
 
         if (len == 0) {
@@ -196,13 +192,12 @@ static enum outcome write_due(struct pipe *pipe) {
             outcome = g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK)
                           ? WRITE_BLOCKED
                           : WRITE_BROKEN;
-            g_error_free(error);
         }
     }
     return outcome;
 }
 
-/* Goes on as far as it can. Ends with the callback, which may free the
+/* Writes as much as possible. May end with the callback, which may free the
  * pipe. */
 static void pump(struct pipe *pipe) {
     enum outcome outcome;
@@ -237,17 +232,16 @@ static gboolean on_readable(GSocket *socket, GIOCondition condition,
                             gpointer user_data) {
     struct pipe *pipe = user_data;
     char data[READ_MAX];
-    GError *error = NULL;
+    g_autoptr(GError) error = NULL;
     gssize len = g_socket_receive(socket, data, sizeof data, NULL, &error);
 
     (void)condition;
     if (len > 0 && !pipe->draining) {
         take(pipe, data, (size_t)len);
     } else if (len <= 0) {
-        /* A connection that was reset has ended, too. */
+        /* A reset counts as the end. */
         pipe->ended =
             !g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK);
-        g_clear_error(&error);
     }
     pump(pipe);
     return G_SOURCE_CONTINUE;

@@ -1,9 +1,9 @@
 /*
- * A recording that is served.
+ * Serves a recording.
  *
- * A recording has several clients, or pairs of connections that show the same:
- * of each pair only one leads, whose messages are served, until it ends and the
- * other one, whose books are the same by then, takes its place.
+ * A recording has clients and pairs. The two connections of a pair have the
+ * same data. One of them leads, and its messages are served. When it ends, the
+ * other one leads, because its books are the same by then.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -19,47 +19,47 @@
 
 #define NO_LINK RECORDING_NUMBERS
 
-/* So many pieces are taken before others have their turn. */
+/* Pieces read in one turn of the main loop. */
 #define TURN_MAX 64
 
-/* Executions of one connection that are remembered for the other one of its
- * pair. */
+/* Executions of a connection that are kept until the other one of its pair
+ * brings them too. */
 #define EXECUTIONS_MAX 10000
 
 /* One market on one connection. */
 struct market {
     struct played_book *book;
-    char *top; /* the last message; NULL: none */
+    char *top; /* the last message, or NULL */
 };
 
-/* One connection after another of a client. */
+/* The successive connections of a client or of a half of a pair. */
 struct link {
     struct played *played;
     guint number;
     guint object;
-    guint other; /* number of the pair's other one, or NO_LINK */
+    guint other; /* number of the other one of the pair, or NO_LINK */
     struct frames *frames;
     GHashTable *markets; /* symbol to struct market, both owned */
     bool has_led;        /* since it was opened */
-    GQueue executions; /* texts that the other one of the pair has not brought:
-                          * of one that has led they were served */
+    GQueue executions;   /* texts not yet brought by the other one of the pair;
+                          * served already if has_led */
 };
 
 struct played {
     char *path;
     double speed;
     GPtrArray *symbols;
-    GHashTable *known; /* of them */
+    GHashTable *known; /* the symbols as a set */
     struct recording recording;
     bool is_open;
-    struct recording_item item; /* that is next, a RECORDING_IN */
-    int64_t time_ns;            /* of it, of then */
-    int64_t first_ns;           /* of the first one; -1: there was none */
+    struct recording_item item; /* the next one, a RECORDING_IN */
+    int64_t time_ns;            /* its recorded time */
+    int64_t first_ns;           /* that of the first one, or -1 */
     int64_t started_us;         /* monotonic */
     struct link *links[RECORDING_NUMBERS];
-    guint leads[RECORDING_NUMBERS]; /* of objects: links, or NO_LINK */
+    guint leads[RECORDING_NUMBERS]; /* link by object, or NO_LINK */
     struct played_room room;
-    const char *trouble; /* it goes no further, and why; NULL: it does */
+    const char *trouble; /* why it has stopped, or NULL */
     guint timer;
     played_message message;
     void *user_data;
@@ -75,8 +75,9 @@ static void market_free(gpointer data) {
     g_free(market);
 }
 
-/* A market's name as it was subscribed: the same, or the only one that differs
- * in case alone, as the service may have written it. Otherwise NULL. */
+/* Returns the market's name as it was subscribed. The service may write it in
+ * another case, so a single name that differs only in case counts. Else
+ * NULL. */
 static const char *known_name(const struct played *played, const char *name) {
     const char *found = NULL;
 
@@ -107,7 +108,7 @@ static struct market *market_of(const struct link *link, const char *symbol) {
     return market;
 }
 
-/* Of the leading connections the first that knows it; NULL: none does. */
+/* Returns the market of the first leading connection that has it, or NULL. */
 static const struct market *leading_market(const struct played *played,
                                            const char *symbol) {
     for (guint i = 0; i < RECORDING_NUMBERS; i++) {
@@ -137,8 +138,7 @@ json_t *played_truth(const struct played *played, const char *symbol,
 
 static char *snapshot_text(const struct market *market, const char *symbol) {
     json_t *payload = played_book_json(market->book, G_MAXUINT);
-    json_t *message;
-    char *text;
+    json_auto_t *message = NULL;
 
     if (!payload) {
         return NULL;
@@ -147,9 +147,7 @@ static char *snapshot_text(const struct market *market, const char *symbol) {
     json_object_set_new(payload, "type", json_string("SNAPSHOT"));
     message =
         json_pack("{s:s, s:o}", "channel", "market_data", "payload", payload);
-    text = json_dumps(message, JSON_COMPACT);
-    json_decref(message);
-    return text;
+    return json_dumps(message, JSON_COMPACT);
 }
 
 char *played_snapshot(const struct played *played, const char *symbol) {
@@ -166,7 +164,7 @@ char *played_top(const struct played *played, const char *symbol) {
 
 /* ---- messages ---- */
 
-/* Keeps what a later subscription begins with. */
+/* Keeps data for the first message of later subscriptions. */
 static void keep(const struct link *link, const char *channel,
                  const char *symbol, json_t *payload, const char *text) {
     struct market *market = market_of(link, symbol);
@@ -180,7 +178,7 @@ static void keep(const struct link *link, const char *channel,
     }
 }
 
-/* The market of a message, or NULL. */
+/* Returns the market of a message, or NULL. */
 static const char *symbol_of(const struct played *played,
                              const json_t *message) {
     const char *name = json_string_value(
@@ -205,7 +203,7 @@ static void forget_executions(struct link *link) {
     g_queue_clear_full(&link->executions, g_free);
 }
 
-/* An execution has come; true if the other one of the pair served it. */
+/* Records an execution. Returns true if the other one of the pair served it. */
 static bool was_served(struct link *link, const char *text) {
     struct link *other = other_of(link);
     GList *found;
@@ -227,16 +225,16 @@ static bool was_served(struct link *link, const char *text) {
     return false;
 }
 
-/* A frames_message. What answers a request, or is no JSON, is not served. */
+/* A frames_message. Serves data, not responses and invalid JSON. */
 static void on_message(void *user_data, const char *data, gsize len) {
     struct link *link = user_data;
     struct played *played = link->played;
-    json_t *json = json_loadb(data, len, 0, NULL);
+    json_auto_t *json = json_loadb(data, len, 0, NULL);
     const char *channel = json_string_value(json_object_get(json, "channel"));
     const char *symbol = symbol_of(played, json);
 
     if (channel && !played->trouble) {
-        char *text = g_strndup(data, len);
+        g_autofree char *text = g_strndup(data, len);
         bool served =
             g_str_equal(channel, "execution_data") && was_served(link, text);
 
@@ -246,9 +244,7 @@ static void on_message(void *user_data, const char *data, gsize len) {
         if (played->leads[link->object] == link->number && !served) {
             serve(played, channel, symbol, text);
         }
-        g_free(text);
     }
-    json_decref(json);
 }
 
 /* ---- connections ---- */
@@ -294,7 +290,7 @@ static bool object_new(struct played *played,
     return true;
 }
 
-/* The books of another connection are now what its clients have to know. */
+/* Sends all books of a connection that starts to lead. */
 static void tell_books(const struct link *link) {
     GHashTableIter each;
     gpointer symbol;
@@ -302,12 +298,11 @@ static void tell_books(const struct link *link) {
 
     g_hash_table_iter_init(&each, link->markets);
     while (g_hash_table_iter_next(&each, &symbol, &market)) {
-        char *text = snapshot_text(market, symbol);
+        g_autofree char *text = snapshot_text(market, symbol);
 
         if (text) {
             serve(link->played, "market_data", symbol, text);
         }
-        g_free(text);
     }
 }
 
@@ -316,21 +311,21 @@ static void lead(struct link *link) {
     link->has_led = true;
 }
 
-/* What this one alone has brought so far. */
+/* Sends the executions that only this connection has brought. */
 static void tell_executions(struct link *link) {
     char *text;
 
     while ((text = g_queue_pop_head(&link->executions)) != NULL) {
-        json_t *json = json_loads(text, 0, NULL);
+        json_auto_t *json = json_loads(text, 0, NULL);
 
         serve(link->played, "execution_data", symbol_of(link->played, json),
               text);
-        json_decref(json);
         g_free(text);
     }
 }
 
-/* The connection has ended: the other one of its pair leads, if it is open. */
+/* Ends a connection. If it led and the other one of its pair is open, that one
+ * leads. */
 static void end_link(const struct link *link) {
     struct link *other = other_of(link);
 
@@ -358,11 +353,11 @@ static void take_bytes(struct played *played,
     }
     frames_take(link->frames, item->data, item->len);
     if (was_open && !frames_open(link->frames)) {
-        end_link(link); /* the other one's messages count at once */
+        end_link(link); /* so that the other one leads at once */
     }
 }
 
-/* ---- the course of time ---- */
+/* ---- replay ---- */
 
 static void take_item(struct played *played,
                       const struct recording_item *item) {
@@ -398,7 +393,7 @@ static void take_item(struct played *played,
     }
 }
 
-/* Reads up to the next bytes that the service sent; false: there are none. */
+/* Reads up to the next bytes from the service. Returns false at the end. */
 static bool advance(struct played *played) {
     int found;
 
@@ -418,7 +413,7 @@ static bool advance(struct played *played) {
     return false;
 }
 
-/* Until the item is due, us. */
+/* Returns the time until the next item is due, us. */
 static int64_t rest_us(const struct played *played) {
     double due_us =
         (double)(played->time_ns - played->first_ns) / 1000 / played->speed;
@@ -478,21 +473,21 @@ static void close_recording(struct played *played) {
     }
 }
 
-/* Reads all of it, for its markets and for what is damaged. */
+/* Reads the whole file, to find its markets and any damage. */
 static bool read_markets(struct played *played, GError **error) {
     struct recording_item item;
     int found;
 
     while ((found = recording_next(&played->recording, &item)) > 0) {
-        char *symbol = item.kind == RECORDING_SUBSCRIBE && item.len > 0
-                           ? g_strndup((const char *)item.data, item.len)
-                           : NULL;
+        g_autofree char *symbol =
+            item.kind == RECORDING_SUBSCRIBE && item.len > 0
+                ? g_strndup((const char *)item.data, item.len)
+                : NULL;
 
         if (symbol && !g_hash_table_contains(played->known, symbol)) {
             g_ptr_array_add(played->symbols, symbol);
             g_hash_table_add(played->known, g_steal_pointer(&symbol));
         }
-        g_free(symbol);
     }
     if (found < 0) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s",
@@ -526,9 +521,7 @@ struct played *played_new(const char *path, double speed, GError **error) {
 }
 
 void played_free(struct played *played) {
-    if (played->timer != 0) {
-        g_source_remove(played->timer);
-    }
+    g_clear_handle_id(&played->timer, g_source_remove);
     close_recording(played);
     for (guint i = 0; i < RECORDING_NUMBERS; i++) {
         g_clear_pointer(&played->links[i], link_free);

@@ -1,5 +1,5 @@
 /*
- * A recording that is served: what the service of then sent, at its pace.
+ * Serves a recording: what the recorded service sent, at its pace.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -12,29 +12,30 @@
 
 struct played;
 
-/* A pushed message: its channel, its market ("" if it has none), its text. */
+/* Takes a message: its channel, its market or "", its text. */
 typedef void (*played_message)(const char *channel, const char *market,
                                const char *text, void *user_data);
 
-/* Reads a whole recording once: NULL, with the error, where it is none or is
- * damaged. speed: times the pace of then. */
+/* Opens a recording and reads all of it once. If it is damaged or no recording,
+ * returns NULL and sets the error. speed: 2 is twice the recorded pace. */
 struct played *played_new(const char *path, double speed, GError **error);
 void played_free(struct played *played);
 
-/* The markets that were subscribed to: char *. */
+/* Returns the recorded markets (char *). */
 const GPtrArray *played_markets(const struct played *played);
 
-/* Lets it run; each message goes to the callback. */
+/* Starts the recording; each message goes to the callback. */
 void played_start(struct played *played, played_message message,
                   void *user_data);
 
-/* What a subscription begins with, the market's book or last top of book, as a
- * message for g_free; NULL: the recording has none yet. */
+/* Return the first message of a new subscription: the market's book, or its
+ * last top of book. Free it with g_free(). NULL if the recording has none
+ * yet. */
 char *played_snapshot(const struct played *played, const char *symbol);
 char *played_top(const struct played *played, const char *symbol);
 
-/* The book with at most so many levels of each side, to be released; NULL:
- * there is none yet. */
+/* Returns the book with at most `levels` levels per side, to be released; NULL
+ * if there is none yet. */
 json_t *played_truth(const struct played *played, const char *symbol,
                      guint levels);
 

@@ -1,8 +1,4 @@
-/*
- * A market's book as recorded messages tell it.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* A book made from recorded messages. SPDX-License-Identifier: 0BSD */
 #include "played_book.h"
 
 #include "text.h"
@@ -22,8 +18,8 @@ struct early {
 
 struct played_book {
     struct played_room *room;
-    GTree *sides[SIDES]; /* price to amount, both owned; the best first */
-    char *time;          /* of the last change; NULL: there is no book yet */
+    GTree *sides[SIDES]; /* price to amount, both owned; best first */
+    char *time;          /* of the last change; NULL before the snapshot */
     int64_t snapshot_ns;
     GArray *early; /* struct early */
 };
@@ -81,7 +77,7 @@ static bool set_level(struct played_book *book, int side, const json_t *level) {
 
     if (!price || !amount || !text_is_decimal(price) ||
         strlen(price) > TEXT_MAX || strlen(amount) > TEXT_MAX) {
-        return true; /* whoever gets the message may see to it */
+        return true; /* invalid: the clients get the message as it is */
     }
     there = g_tree_lookup(book->sides[side], price) != NULL;
     if (text_is_zero(amount)) {
@@ -114,14 +110,14 @@ static bool apply(struct played_book *book, const json_t *payload) {
     return ok;
 }
 
-/* The time of a payload; false: it has none. */
+/* Reads a payload's time. Returns false if it has none. */
 static bool read_time(const json_t *payload, int64_t *time_ns) {
     const char *text = json_string_value(json_object_get(payload, "time"));
 
     return text && text_time(text, time_ns);
 }
 
-/* Of the updates only those later than the snapshot count. */
+/* Applies an update if it is later than the snapshot. */
 static bool update(struct played_book *book, const json_t *payload) {
     int64_t time_ns;
 
@@ -166,7 +162,7 @@ bool played_book_take(struct played_book *book, json_t *payload, gsize len) {
 
 struct written {
     json_t *array;
-    guint levels; /* that it may have */
+    guint levels; /* at most */
 };
 
 static gboolean add_level(gpointer price, gpointer amount, gpointer user_data) {

@@ -1,6 +1,6 @@
 /*
- * A market's book as recorded messages tell it, in the texts in which they
- * tell it.
+ * A market's book made from recorded messages. Numbers keep their recorded
+ * text.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,7 +11,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* What all books of a recording may hold together: it is anyone's file. */
+/* The memory in use by all books of a recording; limited, because the file may
+ * come from anybody. */
 struct played_room {
     gsize levels;
     gsize early; /* bytes of updates that wait for their snapshot */
@@ -23,12 +24,12 @@ struct played_book;
 struct played_book *played_book_new(struct played_room *room);
 void played_book_free(struct played_book *book);
 
-/* The payload of a message of market_data, and how long the message is. False
- * where there is no more room for it. */
+/* Applies the payload of a market_data message of this length. Returns false if
+ * there is no room for it. */
 bool played_book_take(struct played_book *book, json_t *payload, gsize len);
 
-/* Time, bids and asks, at most so many of each, to be released; NULL: there was
- * no snapshot yet. */
+/* Returns time, bids and asks, at most `levels` of each, to be released; NULL
+ * before the first snapshot. */
 json_t *played_book_json(const struct played_book *book, guint levels);
 
 #endif

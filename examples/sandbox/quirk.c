@@ -1,8 +1,4 @@
-/*
- * The names of the quirks.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Names of the quirks. SPDX-License-Identifier: 0BSD */
 #include "quirk.h"
 
 #include <stdio.h>

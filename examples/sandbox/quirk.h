@@ -1,6 +1,6 @@
 /*
- * Quirks: what the service is free to do, or has been seen to do, beyond its
- * specification. Each is off unless --quirk names it.
+ * Quirks: behaviour that the specification allows, or that was seen in
+ * practice. Each is off unless --quirk names it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -29,17 +29,18 @@ enum quirk {
     QUIRK_COUNT,
 };
 
-/* A set of quirks: the bit 1 << quirk is set for each. */
+/* A set of quirks, as bits 1 << quirk. */
 typedef unsigned quirk_set;
 
-/* Adds the quirk of this name, or each for "all"; false if there is none. */
+/* Adds the quirk with this name, or all for "all". Returns false if there is
+ * none. */
 bool quirk_add(quirk_set *set, const char *name);
 
 static inline bool quirk_on(quirk_set set, enum quirk quirk) {
     return (set >> quirk & 1U) != 0;
 }
 
-/* Writes names and meanings to standard output. */
+/* Prints all names and meanings to standard output. */
 void quirk_print_help(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Between the clients and a server.
+ * A relay between clients and a server.
  *
- * A connection is a client's socket and one of a pair, whose other end the
- * server has as if it were the client's; two pipes join them.
+ * For each client there is a pair of sockets. The server uses one end as if it
+ * were the client. Two pipes connect the other end with the client's socket.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -19,7 +19,7 @@ struct relay {
     SoupServer *server;
     struct faults *faults;
     const char *place;
-    struct listener *listener; /* NULL: not yet, or no more */
+    struct listener *listener; /* NULL before relay_listen and after the end */
     GPtrArray *links;          /* struct link, owned */
 };
 
@@ -27,12 +27,12 @@ struct relay {
 struct link {
     struct relay *relay;
     GSocketAddress *address;       /* the client's */
-    GSocketConnection *connection; /* its, which closes the socket */
-    GSocket *client;               /* of the connection */
+    GSocketConnection *connection; /* the client's; it closes the socket */
+    GSocket *client;               /* the connection's */
     GSocket *server;
     struct pipe *up;   /* to the server */
-    struct pipe *down; /* to the client; NULL: half open */
-    uint64_t mark;     /* bytes to the client when a fault may be due */
+    struct pipe *down; /* to the client; NULL if half open */
+    uint64_t mark;     /* bytes to the client until a fault may be due */
     bool up_ended;
     bool down_ended;
 };
@@ -53,7 +53,7 @@ static void link_end(struct link *link) {
     g_ptr_array_remove_fast(link->relay->links, link);
 }
 
-/* Closes with RST. */
+/* Closes the connection with RST. */
 static void link_reset(struct link *link) {
     const struct linger now = {.l_onoff = 1, .l_linger = 0};
 
@@ -62,7 +62,7 @@ static void link_reset(struct link *link) {
     link_end(link);
 }
 
-/* The client is never told again of anything; the server lost it. */
+/* Closes the server's end. The client gets nothing more, not even a FIN. */
 static void link_half_open(struct link *link) {
     g_clear_pointer(&link->down, pipe_free);
     g_socket_close(link->server, NULL);
@@ -73,7 +73,7 @@ static void link_half_open(struct link *link) {
     }
 }
 
-/* Parameters of the fault, if it is active here. */
+/* Returns the fault's parameters, or NULL if it is not active here. */
 static const json_t *fault_here(const struct relay *relay, enum fault fault) {
     const json_t *parameters = faults_get(relay->faults, fault);
     const char *at = faults_text(parameters, "at");
@@ -83,7 +83,7 @@ static const json_t *fault_here(const struct relay *relay, enum fault fault) {
                : NULL;
 }
 
-/* Bytes from now on to a client until the fault comes. */
+/* Returns the bytes to a client, from now on, after which the fault is due. */
 static uint64_t mark_of(const struct relay *relay, enum fault fault) {
     const json_t *parameters = fault_here(relay, fault);
 
@@ -102,7 +102,7 @@ static struct pipe_limits limits_now(const struct relay *relay) {
     };
 }
 
-/* Lets the bytes go as the faults of now demand. */
+/* Applies the active faults to the connection. */
 static void link_set(struct link *link) {
     const struct relay *relay = link->relay;
     struct pipe_limits limits = limits_now(relay);
@@ -115,7 +115,7 @@ static void link_set(struct link *link) {
     }
 }
 
-/* The first of the two faults is due, unless others have used it up. */
+/* Carries out the fault that is due, if other connections have left any. */
 static void on_mark(struct link *link) {
     const struct relay *relay = link->relay;
     struct pipe_limits limits = limits_now(relay);
@@ -137,12 +137,12 @@ static void on_mark(struct link *link) {
     }
 }
 
-/* A pipe_callback: of what the client sends. */
+/* A pipe_callback for data of the client. */
 static void on_up(enum pipe_event event, void *user_data) {
     struct link *link = user_data;
 
     if (event == PIPE_BROKEN) {
-        pipe_drain(link->up); /* the server has closed: nobody reads it */
+        pipe_drain(link->up); /* the server has closed and reads no more */
         return;
     }
     link->up_ended = true;
@@ -153,7 +153,7 @@ static void on_up(enum pipe_event event, void *user_data) {
     }
 }
 
-/* A pipe_callback: of what the server sends. */
+/* A pipe_callback for data of the server. */
 static void on_down(enum pipe_event event, void *user_data) {
     struct link *link = user_data;
 
@@ -171,7 +171,7 @@ static void on_down(enum pipe_event event, void *user_data) {
     }
 }
 
-/* Two sockets that are joined, to be released; false: there are no more. */
+/* Creates two connected sockets, to be released. Returns false on failure. */
 static bool new_pair(GSocket *ends[2]) {
     int descriptors[2];
 
@@ -184,7 +184,7 @@ static bool new_pair(GSocket *ends[2]) {
     return true;
 }
 
-/* Joins the client and the relay's end, which it takes over. */
+/* Connects the client with the relay's end of the pair; takes that over. */
 static void link_new(struct relay *relay, GSocketConnection *connection,
                      GSocket *end, GSocketAddress *address) {
     GSocket *client = g_socket_connection_get_socket(connection);
@@ -207,20 +207,20 @@ static void link_new(struct relay *relay, GSocketConnection *connection,
 static void on_accepted(GSocketConnection *connection, GSocketAddress *local,
                         GSocketAddress *remote, void *user_data) {
     struct relay *relay = user_data;
-    GSocketConnection *inside;
     GSocket *ends[2];
 
     if (new_pair(ends)) {
-        /* The server has its end as that of a client with this address. */
-        inside = g_socket_connection_factory_create_connection(ends[0]);
+        /* The server takes its end for a client with this address. */
+        g_autoptr(GSocket) end = ends[0];
+        g_autoptr(GSocketConnection) inside =
+            g_socket_connection_factory_create_connection(end);
+
         http_server_accept(inside, local, remote, relay->server);
         link_new(relay, connection, ends[1], remote);
-        g_object_unref(inside);
-        g_object_unref(ends[0]);
     }
 }
 
-/* Goes away for a restart, and comes back at the same place. */
+/* Stops listening during the fault restart; then listens again. */
 static void set_listening(struct relay *relay) {
     bool down = faults_get(relay->faults, FAULT_RESTART) != NULL;
     GError *error = NULL;

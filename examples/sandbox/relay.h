@@ -1,6 +1,6 @@
 /*
- * Between the clients and a server: listens in its place, and is the network
- * of each connection, with its faults.
+ * A relay between the clients and a server: it listens for the server and
+ * simulates the network of each connection, with its faults.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -13,22 +13,22 @@
 
 struct relay;
 
-/* place: whose faults these are, "stream" or "token", a constant. All
- * arguments must outlive the relay. */
+/* place: "stream" or "token", the value of a fault's field "at" that applies
+ * here. All arguments must outlive the relay. */
 struct relay *relay_new(SoupServer *server, struct faults *faults,
                         const char *place);
 void relay_free(struct relay *relay);
 
-/* Listens, see listener_new. */
+/* Starts to listen; see listener_new. */
 bool relay_listen(struct relay *relay, const char *address, guint *port,
                   GError **error);
 void relay_stop_listening(struct relay *relay);
 
-/* Ends the connection of the client with this address, if there is one,
- * though the server still writes. */
+/* Ends the connection of the client with this address, if there is one, even
+ * while the server still writes to it. */
 void relay_drop(struct relay *relay, GSocketAddress *client);
 
-/* Connections that there are. */
+/* Returns the number of connections. */
 guint relay_connections(const struct relay *relay);
 
 #endif

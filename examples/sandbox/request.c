@@ -1,13 +1,9 @@
-/*
- * subscribe, unsubscribe and subscription_list.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Requests on a stream. SPDX-License-Identifier: 0BSD */
 #include "request.h"
 
 #include <string.h>
 
-/* What a request works on. */
+/* The data that a request works on. */
 struct context {
     const struct feed *feed;
     GArray *held;
@@ -56,7 +52,7 @@ struct subscription *subscription_at(const GArray *held, guint index) {
     return &g_array_index(held, struct subscription, index);
 }
 
-/* Index in the array, or its length. */
+/* Returns the index of a subscription, or the array's length. */
 static guint subscription_index(const GArray *held, enum channel channel,
                                 const struct market *market) {
     guint i = 0;
@@ -98,7 +94,7 @@ static enum message_error unsubscribe(struct context *context,
     return MESSAGE_OK;
 }
 
-/* The heartbeat takes no parameters, the others the market and nothing else. */
+/* Reads the parameters: none for the heartbeat, only the market for others. */
 static bool read_params(const json_t *params, const struct feed *feed,
                         struct subscription *wanted) {
     const char *symbol = json_string_value(json_object_get(params, "market"));
@@ -129,7 +125,7 @@ static enum message_error read_entry(const json_t *entry,
                : MESSAGE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION;
 }
 
-/* The entry's type and params as they came, with its result. */
+/* Returns the entry's type and params unchanged, with its result. */
 static json_t *entry_result(const json_t *entry, enum message_error error) {
     json_t *result = json_pack(
         "{s:O, s:O*, s:b}", "type", json_object_get(entry, "type"), "params",
@@ -142,7 +138,7 @@ static json_t *entry_result(const json_t *entry, enum message_error error) {
     return result;
 }
 
-/* Whether it is an array of objects with a type each. */
+/* Returns true for an array of objects that have a type. */
 static bool channels_well_formed(const json_t *channels) {
     size_t i;
     json_t *entry;
@@ -186,8 +182,7 @@ static enum message_error answer_list(const struct context *context,
         json_t *params = NULL;
 
         if (each->market) {
-            params =
-                json_pack("{s:s}", "market", market_spec(each->market)->symbol);
+            params = json_pack("{s:s}", "market", each->market->spec.symbol);
         }
         json_array_append_new(results, json_pack("{s:s, s:o*}", "type",
                                                  channel_names[each->channel],
@@ -219,21 +214,14 @@ static enum message_error answer(struct context *context, const json_t *request,
 char *request_answer(const struct writer *writer, const char *text, size_t len,
                      const struct feed *feed, GArray *held) {
     struct context context = {.feed = feed, .held = held};
-    json_t *request = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
-    json_t *results = json_array();
+    json_auto_t *request = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *results = json_array();
     enum message_error error = answer(&context, request, results);
-    char *reply;
 
-    if (error == MESSAGE_OK) {
-        json_t *response =
-            json_pack("{s:O, s:O}", "type", json_object_get(request, "type"),
-                      "channels", results);
-
-        reply = writer_text(writer, response);
-    } else {
-        reply = message_error(writer, error);
+    if (error != MESSAGE_OK) {
+        return message_error(writer, error);
     }
-    json_decref(results);
-    json_decref(request);
-    return reply;
+    return writer_text(writer, json_pack("{s:O, s:O}", "type",
+                                         json_object_get(request, "type"),
+                                         "channels", results));
 }

@@ -1,6 +1,6 @@
 /*
- * The three operations of the streaming interface, on the subscriptions of
- * one connection.
+ * Carries out requests on a stream: subscribe, unsubscribe and
+ * subscription_list.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -23,28 +23,27 @@ const char *channel_name(enum channel channel);
 struct subscription {
     enum channel channel;
     const struct market *market; /* NULL for the heartbeat */
-    guint serial;                /* unique; 0 until data begins */
+    guint serial;                /* unique; 0 until the first data is sent */
 
-    /* While the snapshot waits for updates to go first (early-updates): */
-    char *snapshot;      /* owned; NULL: sent */
-    char *late_update;   /* owned; to follow it; may be NULL */
-    guint early_updates; /* changes since it was made */
+    /* For early-updates, while updates go before the snapshot: */
+    char *snapshot;      /* owned; NULL once sent */
+    char *late_update;   /* owned; sent after it; may be NULL */
+    guint early_updates; /* changes since the snapshot */
 };
 
-/* An array of struct subscription, oldest first. */
+/* Returns an empty array of struct subscription, for oldest first. */
 GArray *subscriptions_new(void);
 struct subscription *subscription_at(const GArray *held, guint index);
 
-/* NULL: not held. Valid until the array changes. */
+/* Returns a subscription, or NULL. Valid until the array changes. */
 struct subscription *subscription_find(const GArray *held, enum channel channel,
                                        const struct market *market);
 
-/* The channel of this name; CHANNEL_COUNT: there is none. */
+/* Returns the channel with this name, or CHANNEL_COUNT. */
 enum channel channel_find(const char *name);
 
-/* Carries out one request and returns the answer's text, for g_free. held are
- * the subscriptions of the connection; those that the request begins are added
- * with serial 0. */
+/* Carries out a request. Returns the response; free it with g_free(). held has
+ * the connection's subscriptions; new ones are added with serial 0. */
 char *request_answer(const struct writer *writer, const char *text, size_t len,
                      const struct feed *feed, GArray *held);
 

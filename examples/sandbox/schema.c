@@ -1,8 +1,4 @@
-/*
- * What a JSON object may have in it.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Checks JSON objects. SPDX-License-Identifier: 0BSD */
 #include "schema.h"
 
 #include <gio/gio.h>
@@ -52,26 +48,20 @@ static bool check_choice(const json_t *value, const char *path,
                          const struct schema_field *field,
                          struct schema_error *error) {
     const char *text = json_string_value(value);
-    char *choices;
+    g_autofree char *choices = g_strjoinv(", ", (char **)field->choices);
 
-    if (text && g_strv_contains(field->choices, text)) {
-        return true;
-    }
-    choices = g_strjoinv(", ", (char **)field->choices);
-    schema_refuse(error, path, field->name, "must be one of %s", choices);
-    g_free(choices);
-    return false;
+    return (text && g_strv_contains(field->choices, text)) ||
+           schema_refuse(error, path, field->name, "must be one of %s",
+                         choices);
 }
 
 static bool check_object(const json_t *value, const char *path,
                          const struct schema_field *field,
                          struct schema_error *error) {
-    char *inside = *path ? g_strdup_printf("%s.%s", path, field->name)
-                         : g_strdup(field->name);
-    bool ok = schema_check(value, inside, field->fields, error);
+    g_autofree char *inside =
+        g_strconcat(path, *path ? "." : "", field->name, NULL);
 
-    g_free(inside);
-    return ok;
+    return schema_check(value, inside, field->fields, error);
 }
 
 static bool check_field(const json_t *value, const char *path,

@@ -1,6 +1,6 @@
 /*
- * What a JSON object may have in it, and what is wrong with one that has
- * something else.
+ * Schemas of JSON objects: which members they may have, and what is wrong with
+ * an object that does not match.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -14,11 +14,11 @@
 
 enum schema_kind {
     SCHEMA_ANY,
-    SCHEMA_NUMBER, /* whole, from min to max */
-    SCHEMA_TEXT,   /* of min to max bytes */
+    SCHEMA_NUMBER, /* a whole number from min to max */
+    SCHEMA_TEXT,   /* a string of min to max bytes */
     SCHEMA_FLAG,   /* true or false */
     SCHEMA_CHOICE, /* one of the choices */
-    SCHEMA_OBJECT, /* of the fields */
+    SCHEMA_OBJECT, /* an object with these fields */
 };
 
 struct schema_field {
@@ -27,45 +27,46 @@ struct schema_field {
     bool required;
     int64_t min;
     int64_t max;
-    const char *const *choices;               /* up to NULL */
-    const struct schema_field *const *fields; /* up to NULL */
-    const char *otherwise; /* JSON for schema_fill; NULL: stays absent */
+    const char *const *choices;               /* ends with NULL */
+    const struct schema_field *const *fields; /* ends with NULL */
+    const char *otherwise;                    /* JSON of the default, or NULL */
 };
 
-/* For an array of them. */
+/* An element of an array of fields. */
 #define SCHEMA_FIELD(...)          \
     &(const struct schema_field) { \
         __VA_ARGS__                \
     }
 
 struct schema_error {
-    char *path; /* a.b.c; empty: the whole */
-    char *text; /* what is wrong, for people */
+    char *path; /* a.b.c; empty for the whole value */
+    char *text; /* what is wrong, in words */
 };
 
-/* Whether the value is an object with such fields and no others. If not, the
- * error, with a path that begins with this one, says why. */
+/* Returns true if the value is an object that matches the fields. Else sets the
+ * error, whose path begins with this one. */
 bool schema_check(const json_t *value, const char *path,
                   const struct schema_field *const *fields,
                   struct schema_error *error);
 
-/* Reads a file with one JSON value; fields: what it must be an object of, or
- * NULL. To be released; NULL, with an error that names file and line or key. */
+/* Reads a file with one JSON value, to be released. It must be an object that
+ * matches the fields, unless they are NULL. On failure, returns NULL and sets
+ * the error, which names the file and the line or key. */
 json_t *schema_load(const char *path, const struct schema_field *const *fields,
                     GError **error);
 
-/* Makes an error of the file of it, and clears it. */
+/* Turns the error into one that names the file, and clears it. */
 void schema_refuse_file(struct schema_error *wrong, const char *path,
                         GError **error);
 
-/* Adds what is absent and has a default. */
+/* Adds the defaults of absent members. */
 void schema_fill(json_t *object, const struct schema_field *const *fields);
 
-/* The field in JSON, see fault_fields, to be released. */
+/* Returns the field as JSON, see fault_fields, to be released. */
 json_t *schema_json(const struct schema_field *field);
 
-/* Sets the error, and returns false; name, if it is not NULL, is in the object
- * at the path. */
+/* Sets the error and returns false. name is the member of the object at the
+ * path that is wrong, or NULL for the object itself. */
 bool schema_refuse(struct schema_error *error, const char *path,
                    const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

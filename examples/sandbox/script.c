@@ -1,8 +1,4 @@
-/*
- * A script: the markets that there are, and faults at stated times.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Reads and runs a script. SPDX-License-Identifier: 0BSD */
 #include "script.h"
 
 #define MS_MAX 86400000 /* a day */
@@ -33,13 +29,13 @@ static const struct schema_field *const step_fields[] = {
 struct step {
     enum script_event event;
     int64_t delay_us;
-    int64_t every_us; /* 0: again only with the event */
-    int64_t left;     /* times */
+    int64_t every_us; /* 0: only the event repeats it */
+    int64_t left;     /* repetitions */
     bool begun;
     json_t *faults;
 };
 
-/* A step that is to be carried out. */
+/* A step to be carried out. */
 struct due {
     struct step *step;
     int64_t at_us; /* monotonic */
@@ -48,8 +44,8 @@ struct due {
 struct script {
     struct faults *faults;
     GPtrArray *steps; /* struct step, owned */
-    GQueue due;       /* struct due, owned, the first first */
-    guint timer;      /* to the first; 0: there is none */
+    GQueue due;       /* struct due, owned, by time */
+    guint timer;      /* to the first, or 0 */
 };
 
 static void step_free(gpointer data) {
@@ -69,9 +65,7 @@ struct script *script_new(struct faults *faults) {
 }
 
 void script_free(struct script *script) {
-    if (script->timer != 0) {
-        g_source_remove(script->timer);
-    }
+    g_clear_handle_id(&script->timer, g_source_remove);
     g_queue_clear_full(&script->due, g_free);
     g_ptr_array_unref(script->steps);
     g_free(script);
@@ -84,10 +78,7 @@ static gboolean on_timer(gpointer user_data);
 static void start_timer(struct script *script) {
     const struct due *first = g_queue_peek_head(&script->due);
 
-    if (script->timer != 0) {
-        g_source_remove(script->timer);
-        script->timer = 0;
-    }
+    g_clear_handle_id(&script->timer, g_source_remove);
     if (first) {
         int64_t rest_us = MAX(first->at_us - g_get_monotonic_time(), 0);
 
@@ -112,7 +103,7 @@ static void add_due(struct script *script, struct step *step, int64_t at_us) {
     g_queue_insert_sorted(&script->due, due, compare_due, NULL);
 }
 
-/* Its faults begin beside those that are active; a clear ends all. */
+/* Adds the step's faults to the active ones. A clear ends all. */
 static void carry_out(const struct script *script, const struct step *step) {
     struct schema_error error = {.path = NULL};
 
@@ -121,7 +112,7 @@ static void carry_out(const struct script *script, const struct step *step) {
     } else {
         faults_change(script->faults, step->faults, &error);
     }
-    schema_error_clear(&error); /* they were checked: there is none */
+    schema_error_clear(&error); /* never set: the faults were checked */
 }
 
 static gboolean on_timer(gpointer user_data) {
@@ -132,13 +123,12 @@ static gboolean on_timer(gpointer user_data) {
     script->timer = 0;
     while ((first = g_queue_peek_head(&script->due)) != NULL &&
            first->at_us <= now_us) {
-        struct due *due = g_queue_pop_head(&script->due);
+        g_autofree struct due *due = g_queue_pop_head(&script->due);
         struct step *step = due->step;
 
         if (step->every_us > 0 && --step->left > 0) {
             add_due(script, step, due->at_us + step->every_us);
         }
-        g_free(due);
         carry_out(script, step);
     }
     start_timer(script);
@@ -175,10 +165,10 @@ static enum script_event event_of(const char *name) {
     return event;
 }
 
-/* A step of valid JSON. */
+/* Creates a step from valid JSON. */
 static struct step *step_new(const json_t *json) {
     struct step *step = g_new0(struct step, 1);
-    json_t *whole = json_copy((json_t *)json);
+    json_auto_t *whole = json_copy((json_t *)json);
 
     schema_fill(whole, step_fields);
     step->event = event_of(faults_text(whole, "after"));
@@ -186,26 +176,22 @@ static struct step *step_new(const json_t *json) {
     step->every_us = faults_number(whole, "every_ms") * 1000;
     step->left = faults_number(whole, "times");
     step->faults = json_incref(json_object_get(whole, "faults"));
-    json_decref(whole);
     return step;
 }
 
 static bool check_faults(const json_t *faults, const char *path,
                          struct schema_error *error) {
     struct schema_error wrong;
-    json_t *set = fault_set_read(faults, &wrong);
+    json_auto_t *set = fault_set_read(faults, &wrong);
 
     if (!set) {
-        char *inside = g_strdup_printf("%s.faults%s%s", path,
-                                       *wrong.path ? "." : "", wrong.path);
+        g_autofree char *inside = g_strdup_printf(
+            "%s.faults%s%s", path, *wrong.path ? "." : "", wrong.path);
 
         schema_refuse(error, inside, NULL, "%s", wrong.text);
-        g_free(inside);
         schema_error_clear(&wrong);
-        return false;
     }
-    json_decref(set);
-    return true;
+    return set != NULL;
 }
 
 static bool read_step(struct script *script, const json_t *json,
@@ -218,7 +204,7 @@ static bool read_step(struct script *script, const json_t *json,
     return true;
 }
 
-/* Adds one of the markets, none of which has the name of another. */
+/* Adds a market, if its symbol is unique. */
 static bool read_market(GArray *markets, const json_t *json, const char *path,
                         struct feed_market market, struct schema_error *error) {
     if (!script_market_read(json, path, &market, error)) {
@@ -256,16 +242,14 @@ static bool read_all(struct script *script, const json_t *json,
     size_t i;
 
     json_array_foreach(described, i, each) {
-        char *path = g_strdup_printf("markets[%zu]", i);
+        g_autofree char *path = g_strdup_printf("markets[%zu]", i);
 
         ok = ok && read_market(markets, each, path, usual, error);
-        g_free(path);
     }
     json_array_foreach(steps, i, each) {
-        char *path = g_strdup_printf("steps[%zu]", i);
+        g_autofree char *path = g_strdup_printf("steps[%zu]", i);
 
         ok = ok && read_step(script, each, path, error);
-        g_free(path);
     }
     return ok;
 }
@@ -273,7 +257,7 @@ static bool read_all(struct script *script, const json_t *json,
 bool script_load(struct script *script, const char *path, int rate,
                  guint levels, GArray **markets, GError **error) {
     const struct feed_market usual = {.rate = rate, .levels = levels};
-    json_t *json = schema_load(path, NULL, error);
+    json_auto_t *json = schema_load(path, NULL, error);
     GArray *found = g_array_new(FALSE, FALSE, sizeof(struct feed_market));
     struct schema_error wrong;
     bool ok = json && read_all(script, json, usual, found, &wrong);
@@ -281,7 +265,6 @@ bool script_load(struct script *script, const char *path, int rate,
     if (json && !ok) {
         schema_refuse_file(&wrong, path, error);
     }
-    json_decref(json);
     if (found->len == 0) {
         g_clear_pointer(&found, g_array_unref);
     }

@@ -1,8 +1,4 @@
-/*
- * A market as a script describes it.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Reads a market of a script. SPDX-License-Identifier: 0BSD */
 #include "script.h"
 
 #include <string.h>
@@ -11,8 +7,8 @@
 #define DIGITS_MAX 15 /* of a price or amount */
 #define DECIMALS_MAX 9
 
-/* Between neighbouring levels there are at most so many ticks, and so few that
- * a book as deep as this one spans the eighth of its price at most. */
+/* The largest gap between neighbouring levels, in ticks. It is smaller if all
+ * levels would otherwise span more than an eighth of the price. */
 #define GAP_MAX 400
 #define SPAN_PART 8
 
@@ -28,8 +24,7 @@ static const struct schema_field *const fields[] = {
                  .max = MARKET_DEPTH_MOST),
     NULL};
 
-/* Text such as 95000.00: its digits as a number, and how many are behind the
- * point. */
+/* Reads text such as 95000.00 as an integer and a number of decimals. */
 static bool read_decimal(const char *text, int64_t *value, int *decimals) {
     const char *point = strchr(text, '.');
     size_t whole = strspn(text, "0123456789");
@@ -62,7 +57,7 @@ static bool read_number(const json_t *json, const char *path, const char *name,
                          DIGITS_MAX, DECIMALS_MAX);
 }
 
-/* What a terminal shows as it is. */
+/* Returns true for printable ASCII without spaces. */
 static bool is_symbol(const char *text) {
     while (g_ascii_isgraph(*text)) {
         text++;
@@ -70,7 +65,7 @@ static bool is_symbol(const char *text) {
     return *text == '\0';
 }
 
-/* Sets prices and amounts. */
+/* Reads prices and amounts. */
 static bool read_spec(const json_t *json, const char *path,
                       struct market_spec *spec, guint depth,
                       struct schema_error *error) {
@@ -99,8 +94,7 @@ bool script_market_read(const json_t *json, const char *path,
                         struct schema_error *error) {
     const json_t *given_rate = json_object_get(json, "rate");
     const json_t *given_levels = json_object_get(json, "levels");
-    json_t *whole;
-    bool ok;
+    json_auto_t *whole = NULL;
 
     if (!schema_check(json, path, fields, error)) {
         return false;
@@ -119,9 +113,7 @@ bool script_market_read(const json_t *json, const char *path,
     }
     whole = json_copy((json_t *)json);
     schema_fill(whole, fields);
-    ok = read_spec(whole, path, &market->spec,
-                   market->levels > 0 ? market->levels : MARKET_DEPTH_USUAL,
-                   error);
-    json_decref(whole);
-    return ok;
+    return read_spec(whole, path, &market->spec,
+                     market->levels > 0 ? market->levels : MARKET_DEPTH_USUAL,
+                     error);
 }

@@ -1,8 +1,4 @@
-/*
- * The state folder: see state.h.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Locks the state folder. SPDX-License-Identifier: 0BSD */
 #include "state.h"
 
 #include <errno.h>
@@ -38,8 +34,8 @@ static gboolean check_folder(const char *path, int folder, GError **error) {
     return TRUE;
 }
 
-/* A link, or a file of another user, was put there before others were shut
- * out. */
+/* Rejects links and other users' files, created before the folder was closed to
+ * others. */
 static gboolean check_files(const char *path, int folder, GError **error) {
     for (guint i = 0; i < G_N_ELEMENTS(files); i++) {
         struct stat status;
@@ -55,7 +51,7 @@ static gboolean check_files(const char *path, int folder, GError **error) {
     return TRUE;
 }
 
-/* The lock lasts as long as its descriptor, which is never closed. */
+/* The lock lasts until the process ends: its descriptor is never closed. */
 static gboolean lock(const char *path, int folder, GError **error) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int fd =

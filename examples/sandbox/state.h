@@ -1,5 +1,5 @@
 /*
- * The state folder: of one sandbox at a time, and of its user alone.
+ * The state folder: for one sandbox at a time, and closed to other users.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,9 +8,9 @@
 
 #include <glib.h>
 
-/* Makes the folder if it is missing, and locks it for this process, as long as
- * the process runs. Returns false if another sandbox uses it, or others could
- * have put something into it. */
+/* Creates the folder if it is missing, and locks it until the process ends.
+ * Returns false and sets the error if another sandbox uses it, or if other
+ * users could have changed it. */
 gboolean state_lock(const char *path, GError **error);
 
 #endif

@@ -1,31 +1,26 @@
-/*
- * Who subscribed to what, and what is sent to them.
- *
- * SPDX-License-Identifier: 0BSD
- */
-#include "stream_private.h"
+/* Sends data to the subscribers. SPDX-License-Identifier: 0BSD */
+#include "stream.h"
 
 #include "http.h"
 #include "message.h"
 
 #include <string.h>
 
-/* Where a handshake's message has the client that was admitted. */
+/* The key of the admitted client in a handshake's message. */
 #define CLIENT_KEY "sandbox-client"
 
-/* What may pile up for a client beside a snapshot of each market. */
+/* The largest backlog of a client, in addition to a snapshot of each market. */
 #define BACKLOG_MAX ((size_t)4 << 20)
 
-/* And of a recording. */
+/* The size of a recording's snapshots. */
 #define RECORDED_MAX ((size_t)64 << 20)
 
-/* Late executions are so late, at most. */
+/* The most that late executions are late. */
 #define LATE_MAX_MS 1000
 
 #define NS_PER_MS INT64_C(1000000)
 
-/* A handler for every path: where it answers, libsoup does not go on to the
- * WebSocket handshake. */
+/* Handles all paths. If it answers, libsoup skips the WebSocket handshake. */
 static void on_request(SoupServer *server, SoupServerMessage *message,
                        const char *path, GHashTable *query,
                        gpointer user_data) {
@@ -77,7 +72,7 @@ static bool wanted(const struct stream *stream, enum channel channel,
     return false;
 }
 
-/* Sends the text to those who subscribed, and frees it. */
+/* Sends the text to the subscribers, and frees it. */
 static void publish_take(const struct stream *stream, enum channel channel,
                          const struct market *market, char *text) {
     for (guint i = 0; i < stream->peers->len; i++) {
@@ -105,7 +100,7 @@ static bool removes_level(const struct market_change *change) {
     return false;
 }
 
-/* Sends the snapshots that waited for this change. */
+/* Sends the snapshots that are due after this change. */
 static void end_early(const struct stream *stream, const struct market *market,
                       bool removes) {
     for (guint i = 0; i < stream->peers->len; i++) {
@@ -140,7 +135,7 @@ static void send_update(struct stream *stream, const struct market *market,
 
 static void publish_update(struct stream *stream, const struct market *market,
                            const struct market_change *change) {
-    /* By the change, not by the message: the same seed loses the same ones. */
+    /* One draw per change, sent or not, so that losses are reproducible. */
     int lose = stream->around->options->lose;
     bool lost = lose > 0 && g_rand_int_range(stream->chance, 0, lose) == 0;
 
@@ -152,7 +147,7 @@ static void publish_update(struct stream *stream, const struct market *market,
     }
 }
 
-/* When it was, as it will be sent. */
+/* Returns an execution's time as it is sent. */
 static int64_t execution_time_ns(const struct stream *stream,
                                  const struct market_change *change) {
     bool late = quirk_on(stream->writer.quirks, QUIRK_LATE_EXECUTIONS) &&
@@ -169,8 +164,8 @@ static void publish_trades(const struct stream *stream,
                            const struct market_change *change) {
     bool sent = wanted(stream, CHANNEL_EXECUTION_DATA, market);
 
-    writer_begin(&stream->writer, "executions", market_spec(market)->symbol,
-                 market_steps(market));
+    writer_begin(&stream->writer, "executions", market->spec.symbol,
+                 market->steps);
     for (guint i = 0; i < change->trades->len; i++) {
         const struct execution execution = {
             .market = market,
@@ -222,22 +217,21 @@ void stream_forward(const char *channel, const char *market, const char *text,
     }
 }
 
-/* To everyone, subscribed or not: nobody can have asked for them. */
+/* Sends to all clients: nobody can subscribe to unknown channels. */
 static void send_unknown(const struct stream *stream) {
-    char *channel = message_unknown_channel(&stream->writer, feed_now_ns());
-    char *type = message_unknown_type(&stream->writer);
+    g_autofree char *channel =
+        message_unknown_channel(&stream->writer, feed_now_ns());
+    g_autofree char *type = message_unknown_type(&stream->writer);
 
     send_all(stream, channel);
     send_all(stream, type);
-    g_free(channel);
-    g_free(type);
 }
 
 static gboolean on_second_timer(gpointer user_data) {
     struct stream *stream = user_data;
 
     writer_begin(&stream->writer, "second", "", ++stream->seconds);
-    /* A recording has its own heartbeats, at times of then. */
+    /* A recording has its own heartbeats. */
     if (!stream->around->played &&
         !faults_get(stream->around->faults, FAULT_NO_HEARTBEAT)) {
         publish_take(stream, CHANNEL_HEARTBEAT, NULL,
@@ -249,7 +243,7 @@ static gboolean on_second_timer(gpointer user_data) {
     return G_SOURCE_CONTINUE;
 }
 
-/* A recording's may be as long as a message there. */
+/* Returns the most bytes of a snapshot of every market. */
 static size_t snapshots_size(const struct around *around) {
     return around->played
                ? RECORDED_MAX
@@ -263,10 +257,6 @@ static void close_all(const struct stream *stream, gushort code,
 
         connection_close(peer->connection, code, reason);
     }
-}
-
-const GPtrArray *stream_peers(const struct stream *stream) {
-    return stream->peers;
 }
 
 /* A faults_changed. */

@@ -1,28 +1,22 @@
-/*
- * How the texts in messages are read.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Reads times and decimal numbers. SPDX-License-Identifier: 0BSD */
 #include "text.h"
 
 #include <glib.h>
 #include <string.h>
 
 #define NS_PER_S INT64_C(1000000000)
-#define SECONDS_LEN 19 /* of a time's text up to its whole seconds */
+#define SECONDS_LEN 19 /* of a time's text, without the fraction */
 
 #define DIGITS "0123456789"
 
 bool text_time(const char *text, int64_t *time_ns) {
-    char *whole = g_strdup_printf("%.*sZ", SECONDS_LEN, text);
-    GDateTime *date = g_date_time_new_from_iso8601(whole, NULL);
+    g_autofree char *whole = g_strdup_printf("%.*sZ", SECONDS_LEN, text);
+    g_autoptr(GDateTime) date = g_date_time_new_from_iso8601(whole, NULL);
     int64_t seconds = date ? g_date_time_to_unix(date) : G_MAXINT64;
     const char *rest = text + MIN(strlen(text), SECONDS_LEN);
     int64_t fraction = 0;
     int digits = 0;
 
-    g_clear_pointer(&date, g_date_time_unref);
-    g_free(whole);
     if (*rest == '.' && g_ascii_isdigit(rest[1])) {
         for (rest++; g_ascii_isdigit(*rest) && digits < 9; rest++, digits++) {
             fraction = fraction * 10 + g_ascii_digit_value(*rest);
@@ -77,5 +71,6 @@ int text_compare_decimals(const char *a, const char *b) {
 bool text_is_zero(const char *text) {
     size_t len = strspn(text, "0.");
 
-    return len > 0 && strchr("eE", text[len]) != NULL; /* or at the end */
+    return len > 0 &&
+           strchr("eE", text[len]) != NULL; /* strchr also finds the end */
 }

@@ -1,5 +1,5 @@
 /*
- * How the texts in messages are read: times and decimal numbers.
+ * Reads the texts of times and decimal numbers in messages.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,17 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ISO 8601, UTC, with up to 9 digits of a second's fraction; a year that ns
- * since 1970 have no room for is none. */
+/* Reads a UTC time (ISO 8601) with up to 9 decimals of a second. Returns false
+ * if it is invalid, or too far from 1970 for ns in 64 bits. */
 bool text_time(const char *text, int64_t *time_ns);
 
-/* Whether it is digits, perhaps with a point and more digits. */
+/* Returns true for digits, optionally followed by a point and digits. */
 bool text_is_decimal(const char *text);
 
-/* Of two such texts: below 0, 0 or above 0, as strcmp. */
+/* Compares two such texts; the result is like that of strcmp. */
 int text_compare_decimals(const char *a, const char *b);
 
-/* Whether all its digits before an exponent are 0. */
+/* Returns true if all digits before an exponent are 0. */
 bool text_is_zero(const char *text);
 
 #endif

@@ -1,8 +1,4 @@
-/*
- * OAuth 2.0: clients, the token endpoint, bearer tokens.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* OAuth 2.0: clients and tokens. SPDX-License-Identifier: 0BSD */
 #include "token.h"
 
 #include "http.h"
@@ -17,8 +13,8 @@
 G_STATIC_ASSERT(TOKEN_TEXT_LEN == (TOKEN_SIZE * 8 + 5) / 6); /* base64url */
 
 struct token_store {
-    GHashTable *tokens;  /* its text to struct token */
-    struct limit *limit; /* NULL: none */
+    GHashTable *tokens;  /* text to struct token */
+    struct limit *limit; /* or NULL */
     int lifetime_s;
     struct faults *faults;
     struct script *script;
@@ -46,7 +42,7 @@ static const struct token_client clients[] = {
      TOKEN_SCOPE_STREAM | TOKEN_SCOPE_ADDRESS, false},
 };
 
-/* A faults_changed: a token that was revoked is not known any more. */
+/* A faults_changed: revokes all tokens if the fault is active. */
 static void on_faults(void *user_data) {
     struct token_store *store = user_data;
 
@@ -103,7 +99,7 @@ static gboolean token_expired(gpointer key, gpointer value,
     return token->expires_us <= g_get_monotonic_time();
 }
 
-/* base64url without padding (RFC 4648, section 5). */
+/* Returns random bytes as base64url without padding (RFC 4648, section 5). */
 static char *random_text(void) {
     unsigned char bytes[TOKEN_SIZE];
     char *text;
@@ -118,7 +114,7 @@ static char *random_text(void) {
     return text;
 }
 
-/* The new token's text, which the store owns. */
+/* Returns the text of a new token, which the store owns. */
 static const char *token_issue(struct token_store *store,
                                const struct token_client *client,
                                unsigned scopes) {
@@ -134,26 +130,26 @@ static const char *token_issue(struct token_store *store,
     return text;
 }
 
-/* An error as in RFC 6749, section 5.2. */
+/* Answers with an error as in RFC 6749, section 5.2. */
 static void refuse(SoupServerMessage *message, const char *error,
                    const char *description) {
     guint status = strcmp(error, "invalid_client") == 0
                        ? SOUP_STATUS_UNAUTHORIZED
                        : SOUP_STATUS_BAD_REQUEST;
 
-    http_reply_json(message, status, "application/json",
+    http_reply_json(message, status,
                     json_pack("{s:s, s:s}", "error", error, "error_description",
                               description));
 }
 
-/* The fields of the form by name, or NULL when they are malformed. A field
- * without a value counts as absent, and none may come twice (RFC 6749, 3.2). */
+/* Returns the form's fields by name, or NULL if it is malformed. A field
+ * without a value counts as absent; duplicates are invalid (RFC 6749, 3.2). */
 static GHashTable *read_form(SoupServerMessage *message) {
     SoupMessageBody *body = soup_server_message_get_request_body(message);
-    GBytes *bytes = soup_message_body_flatten(body);
+    g_autoptr(GBytes) bytes = soup_message_body_flatten(body);
     GHashTable *form =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    GError *error = NULL;
+    g_autoptr(GError) error = NULL;
     bool repeated = false;
     GUriParamsIter iter;
     char *name;
@@ -170,17 +166,15 @@ static GHashTable *read_form(SoupServerMessage *message) {
             repeated = !g_hash_table_insert(form, name, value);
         }
     }
-    g_bytes_unref(bytes);
     if (error || repeated) {
-        g_clear_error(&error);
         g_clear_pointer(&form, g_hash_table_unref);
     }
     return form;
 }
 
-/* Scopes by name, separated by single spaces; 0 if one of them is unknown. */
+/* Reads scopes separated by single spaces. Returns 0 if any is unknown. */
 static unsigned read_scopes(const char *text) {
-    char **names = g_strsplit(text, " ", -1);
+    g_auto(GStrv) names = g_strsplit(text, " ", -1);
     unsigned scopes = 0;
 
     for (char **name = names; *name; name++) {
@@ -192,16 +186,14 @@ static unsigned read_scopes(const char *text) {
             }
         }
         if (scope == 0) {
-            scopes = 0;
-            break;
+            return 0;
         }
         scopes |= scope;
     }
-    g_strfreev(names);
     return scopes;
 }
 
-/* The lifetime that is told, or the value of a fault; NULL: it is not told. */
+/* Returns the value of expires_in, which a fault may change; NULL: omitted. */
 static json_t *told_lifetime(const struct token_store *store) {
     const json_t *fault = faults_get(store->faults, FAULT_EXPIRES_IN);
     json_t *value;
@@ -214,7 +206,7 @@ static json_t *told_lifetime(const struct token_store *store) {
     return value;
 }
 
-/* The answer with a token, whose type and scope a fault may tell otherwise. */
+/* Returns the response with a token. A fault may change its type and scope. */
 static json_t *told_token(const struct token_store *store, const char *token,
                           const char *scope) {
     const json_t *fault = faults_get(store->faults, FAULT_GRANTED);
@@ -239,34 +231,26 @@ static void grant(struct token_store *store, SoupServerMessage *message,
     const char *id = g_hash_table_lookup(form, "client_id");
     const char *secret = g_hash_table_lookup(form, "client_secret");
     const char *scope = g_hash_table_lookup(form, "scope");
-    const struct token_client *client;
-    unsigned scopes;
+    const struct token_client *client = id ? token_client_find(id) : NULL;
+    unsigned scopes = scope ? read_scopes(scope) : 0;
 
     if (!grant_type || !id || !secret) {
         refuse(message, "invalid_request",
                "grant_type, client_id and client_secret are required");
-        return;
-    }
-    if (strcmp(grant_type, "client_credentials") != 0) {
+    } else if (strcmp(grant_type, "client_credentials") != 0) {
         refuse(message, "unsupported_grant_type",
                "only client_credentials is supported");
-        return;
-    }
-    client = token_client_find(id);
-    if (!client || strcmp(client->secret, secret) != 0) {
+    } else if (!client || strcmp(client->secret, secret) != 0) {
         refuse(message, "invalid_client", "unknown client or wrong secret");
-        return;
-    }
-    scopes = scope ? read_scopes(scope) : 0;
-    if (scopes == 0 || (scopes & ~client->scopes) != 0) {
+    } else if (scopes == 0 || (scopes & ~client->scopes) != 0) {
         refuse(message, "invalid_scope",
                "the scope is missing, unknown or not allowed for this client");
-        return;
+    } else {
+        http_reply_json(
+            message, SOUP_STATUS_OK,
+            told_token(store, token_issue(store, client, scopes), scope));
+        script_happened(store->script, SCRIPT_TOKEN);
     }
-    http_reply_json(
-        message, SOUP_STATUS_OK, "application/json",
-        told_token(store, token_issue(store, client, scopes), scope));
-    script_happened(store->script, SCRIPT_TOKEN);
 }
 
 static void on_token_request(SoupServer *server, SoupServerMessage *message,
@@ -275,7 +259,7 @@ static void on_token_request(SoupServer *server, SoupServerMessage *message,
     struct token_store *store = user_data;
     SoupMessageHeaders *in = soup_server_message_get_request_headers(message);
     SoupMessageHeaders *out = soup_server_message_get_response_headers(message);
-    GHashTable *form;
+    g_autoptr(GHashTable) form = NULL;
 
     (void)server;
     (void)query;
@@ -283,35 +267,24 @@ static void on_token_request(SoupServer *server, SoupServerMessage *message,
     soup_message_headers_replace(out, "Pragma", "no-cache");
     if (strcmp(path, "/oauth2/token") != 0) {
         http_reply_not_found(message);
-        return;
-    }
-    if (soup_server_message_get_method(message) != SOUP_METHOD_POST) {
+    } else if (soup_server_message_get_method(message) != SOUP_METHOD_POST) {
         http_reply_method(message, "POST");
+    } else if (faults_answer(store->faults, FAULT_TOKEN, message)) {
         return;
-    }
-    if (faults_answer(store->faults, FAULT_TOKEN, message)) {
-        return;
-    }
-    if (store->limit &&
-        !limit_allows(store->limit,
-                      soup_server_message_get_remote_host(message))) {
+    } else if (store->limit &&
+               !limit_allows(store->limit,
+                             soup_server_message_get_remote_host(message))) {
         http_reply_problem(message, TOO_MANY_REQUESTS,
                            "Too many token requests from this address.");
-        return;
-    }
-    if (!http_has_type(in, "application/x-www-form-urlencoded")) {
+    } else if (!http_has_type(in, "application/x-www-form-urlencoded")) {
         refuse(message, "invalid_request",
                "the content type must be application/x-www-form-urlencoded");
-        return;
-    }
-    form = read_form(message);
-    if (!form) {
+    } else if (!(form = read_form(message))) {
         refuse(message, "invalid_request",
                "the form is malformed or repeats a field");
-        return;
+    } else {
+        grant(store, message, form);
     }
-    grant(store, message, form);
-    g_hash_table_unref(form);
 }
 
 void token_endpoint_add(struct token_store *store, SoupServer *server) {
@@ -327,7 +300,7 @@ static const char *scope_name(enum token_scope scope) {
     return scope_names[i].name;
 }
 
-/* The token in the request's Authorization header, or NULL. */
+/* Returns the token in the request's Authorization header, or NULL. */
 static const char *bearer_text(SoupServerMessage *message) {
     const char *header = soup_message_headers_get_one(
         soup_server_message_get_request_headers(message), "Authorization");
@@ -338,40 +311,40 @@ static const char *bearer_text(SoupServerMessage *message) {
     return header + 7;
 }
 
+/* Answers with an error and a challenge as in RFC 6750, section 3. */
+static void challenge(SoupServerMessage *message, guint status,
+                      const char *parameters, const char *detail) {
+    g_autofree char *text =
+        g_strconcat("Bearer realm=\"sandbox\"", parameters, NULL);
+
+    soup_message_headers_replace(
+        soup_server_message_get_response_headers(message), "WWW-Authenticate",
+        text);
+    http_reply_problem(message, status, detail);
+}
+
 const struct token_client *token_admit(struct token_store *store,
                                        SoupServerMessage *message,
                                        enum token_scope scope) {
-    SoupMessageHeaders *out = soup_server_message_get_response_headers(message);
     const char *text = bearer_text(message);
     const struct token *token =
         text ? g_hash_table_lookup(store->tokens, text) : NULL;
-    char *challenge;
 
     if (!text) {
-        soup_message_headers_replace(out, "WWW-Authenticate",
-                                     "Bearer realm=\"sandbox\"");
-        http_reply_problem(message, SOUP_STATUS_UNAUTHORIZED,
-                           "A bearer token is required.");
-        return NULL;
+        challenge(message, SOUP_STATUS_UNAUTHORIZED, "",
+                  "A bearer token is required.");
+    } else if (!token || token->expires_us <= g_get_monotonic_time()) {
+        challenge(message, SOUP_STATUS_UNAUTHORIZED,
+                  ", error=\"invalid_token\"",
+                  "The token is invalid or has expired.");
+    } else if ((token->scopes & scope) == 0) {
+        g_autofree char *parameters = g_strdup_printf(
+            ", error=\"insufficient_scope\", scope=\"%s\"", scope_name(scope));
+
+        challenge(message, SOUP_STATUS_FORBIDDEN, parameters,
+                  "The token does not have the required scope.");
+    } else {
+        return token->client;
     }
-    if (!token || token->expires_us <= g_get_monotonic_time()) {
-        soup_message_headers_replace(
-            out, "WWW-Authenticate",
-            "Bearer realm=\"sandbox\", error=\"invalid_token\"");
-        http_reply_problem(message, SOUP_STATUS_UNAUTHORIZED,
-                           "The token is invalid or has expired.");
-        return NULL;
-    }
-    if ((token->scopes & scope) == 0) {
-        challenge = g_strdup_printf("Bearer realm=\"sandbox\", "
-                                    "error=\"insufficient_scope\", "
-                                    "scope=\"%s\"",
-                                    scope_name(scope));
-        soup_message_headers_replace(out, "WWW-Authenticate", challenge);
-        g_free(challenge);
-        http_reply_problem(message, SOUP_STATUS_FORBIDDEN,
-                           "The token does not have the required scope.");
-        return NULL;
-    }
-    return token->client;
+    return NULL;
 }

@@ -1,8 +1,4 @@
-/*
- * How values are written, with the quirks of form.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Writes numbers, times and JSON. SPDX-License-Identifier: 0BSD */
 #include "writer.h"
 
 #include <inttypes.h>
@@ -11,8 +7,12 @@
 
 #define NS_PER_S INT64_C(1000000000)
 
-/* An array with more elements is large. */
+#define TEXT_SIZE 40 /* of a number or a time */
+
+/* Elements of an array up to which it counts as small. */
 #define SMALL_MAX 4
+
+const struct writer writer_plain = {.quirks = 0};
 
 void writer_begin(const struct writer *writer, const char *kind,
                   const char *subject, uint32_t number) {
@@ -29,7 +29,7 @@ bool writer_chance(const struct writer *writer, enum quirk quirk, int n) {
            g_rand_int_range(writer->random, 0, n) == 0;
 }
 
-/* Removes zeros at the end of the fraction, and the point if none is left. */
+/* Removes trailing zeros of the fraction, and the point if no digit remains. */
 static void trim_fraction(char *text) {
     size_t len = strlen(text);
 
@@ -45,40 +45,40 @@ static void trim_fraction(char *text) {
     text[len] = '\0';
 }
 
-static void zero_text(const struct writer *writer, char text[WRITER_SIZE]) {
+static const char *zero_text(const struct writer *writer) {
     static const char *const spellings[] = {"0", "0.00", "0.000", "0E-8"};
-    guint i = 0;
 
-    if (quirk_on(writer->quirks, QUIRK_ZERO_SPELLINGS)) {
-        i = (guint)g_rand_int_range(writer->random, 0, G_N_ELEMENTS(spellings));
-    }
-    g_strlcpy(text, spellings[i], WRITER_SIZE);
+    return quirk_on(writer->quirks, QUIRK_ZERO_SPELLINGS)
+               ? spellings[g_rand_int_range(writer->random, 0,
+                                            G_N_ELEMENTS(spellings))]
+               : spellings[0];
 }
 
-void writer_decimal(const struct writer *writer, char text[WRITER_SIZE],
-                    int64_t value, int decimals) {
+json_t *writer_decimal(const struct writer *writer, int64_t value,
+                       int decimals) {
     int64_t scale = 1;
+    char text[TEXT_SIZE];
 
     if (value == 0) {
-        zero_text(writer, text);
-        return;
+        return json_string(zero_text(writer));
     }
     for (int i = 0; i < decimals; i++) {
         scale *= 10;
     }
-    g_snprintf(text, WRITER_SIZE, "%" PRId64 ".%0*" PRId64, value / scale,
+    g_snprintf(text, sizeof text, "%" PRId64 ".%0*" PRId64, value / scale,
                decimals, value % scale);
     if (writer_chance(writer, QUIRK_TRIMMED_ZEROS, 2)) {
         trim_fraction(text);
     }
+    return json_string(text);
 }
 
-void writer_time(const struct writer *writer, char text[WRITER_SIZE],
-                 int64_t time_ns, int digits) {
+json_t *writer_time(const struct writer *writer, int64_t time_ns, int digits) {
     time_t seconds = (time_t)(time_ns / NS_PER_S);
     int64_t fraction = time_ns % NS_PER_S;
     struct tm tm;
-    char date[WRITER_SIZE / 2];
+    char date[TEXT_SIZE / 2];
+    char text[TEXT_SIZE];
 
     if (quirk_on(writer->quirks, QUIRK_MIXED_PRECISION)) {
         digits = g_rand_boolean(writer->random) ? 3 : 9;
@@ -88,14 +88,15 @@ void writer_time(const struct writer *writer, char text[WRITER_SIZE],
     }
     gmtime_r(&seconds, &tm);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
-    g_snprintf(text, WRITER_SIZE, "%s.%0*" PRId64, date, digits, fraction);
+    g_snprintf(text, sizeof text, "%s.%0*" PRId64, date, digits, fraction);
     if (writer_chance(writer, QUIRK_TRIMMED_ZEROS, 2)) {
         trim_fraction(text);
     }
-    g_strlcat(text, "Z", WRITER_SIZE);
+    g_strlcat(text, "Z", sizeof text);
+    return json_string(text);
 }
 
-/* Something new; inside, names that mean something elsewhere. */
+/* Returns a random value; objects in it have names that are known elsewhere. */
 static json_t *unknown_value(const struct writer *writer) {
     switch (g_rand_int_range(writer->random, 0, 5)) {
     case 0: return json_integer(g_rand_int_range(writer->random, -9, 1000));
@@ -116,7 +117,7 @@ static void add_unknown_field(const struct writer *writer, json_t *object) {
     json_object_set_new(object, name, unknown_value(writer));
 }
 
-/* To every object, with fewer the more of them there are. */
+/* Adds a field to one object in n on average; in arrays, to one in 8. */
 static void add_unknown_fields(const struct writer *writer, json_t *json,
                                int n) {
     const char *key;
@@ -139,7 +140,7 @@ static bool has_large_array(const json_t *json) {
     const char *key;
     json_t *value;
 
-    /* jansson's iterators take no const object, but change nothing. */
+    /* jansson's iterators need a non-const object, but do not change it. */
     json_object_foreach((json_t *)json, key, value) {
         if (has_large_array(value)) {
             return true;
@@ -164,8 +165,8 @@ static GPtrArray *shuffled_keys(const struct writer *writer, json_t *object) {
 
 static json_t *reorder(const struct writer *writer, json_t *json);
 
-/* A client need not keep many levels until it knows what they are of: where
- * there are many, arrays and objects come after everything else. */
+/* In an object with a large array, arrays and objects come last: a client need
+ * not buffer many levels until it knows their market. */
 static json_t *reorder_object(const struct writer *writer, json_t *object) {
     bool large = has_large_array(object);
     GPtrArray *keys = shuffled_keys(writer, object);
@@ -186,7 +187,7 @@ static json_t *reorder_object(const struct writer *writer, json_t *object) {
     return result;
 }
 
-/* A copy with the keys of each object in random order. */
+/* Returns a copy with the keys of each object in random order. */
 static json_t *reorder(const struct writer *writer, json_t *json) {
     json_t *result;
     json_t *value;
@@ -250,10 +251,9 @@ char *writer_text(const struct writer *writer, json_t *json) {
     text = json_dumps(json, JSON_COMPACT);
     json_decref(json);
     if (quirk_on(writer->quirks, QUIRK_WHITE_SPACE)) {
-        char *compact = text;
+        g_autofree char *compact = text;
 
         text = spread_out(writer, compact);
-        g_free(compact);
     }
     return text;
 }

@@ -1,6 +1,6 @@
 /*
- * How values are written, with the quirks of form. Knows nothing of what the
- * messages mean.
+ * Writes JSON values, with the quirks that concern their form. Does not know
+ * the meaning of messages.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -13,9 +13,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#define WRITER_SIZE 40 /* of a number's or a time's text */
-
-/* The specification does not show how an error outside a response looks. */
+/* Shapes of errors outside a response: the specification leaves them open. */
 enum writer_error_shape {
     WRITER_ERROR_PLAIN,  /* {"type":"error","error":CODE} */
     WRITER_ERROR_OBJECT, /* {"type":"error","code":CODE,"message":...} */
@@ -26,27 +24,29 @@ enum writer_error_shape {
 struct writer {
     quirk_set quirks;
     enum writer_error_shape error_shape;
-    GRand *random; /* NULL only without quirks */
-    uint32_t seed; /* of what is left to chance */
+    GRand *random; /* may be NULL without quirks */
+    uint32_t seed; /* of all random choices */
 };
 
-/* From here on chance depends on the seed and on this alone: what is written of
- * a subject does not depend on what else was written, and for whom. */
+extern const struct writer writer_plain; /* without quirks */
+
+/* Makes further random choices depend only on the seed and these arguments, not
+ * on what was written before, and for whom. */
 void writer_begin(const struct writer *writer, const char *kind,
                   const char *subject, uint32_t number);
 
-/* True once in n times, where the quirk is on. */
+/* Returns true once in n times if the quirk is on, else false. */
 bool writer_chance(const struct writer *writer, enum quirk quirk, int n);
 
-/* value * 10^-decimals; 0 is the amount of a level that is gone. */
-void writer_decimal(const struct writer *writer, char text[WRITER_SIZE],
-                    int64_t value, int decimals);
+/* Returns the string of value * 10^-decimals. 0 marks a removed level. */
+json_t *writer_decimal(const struct writer *writer, int64_t value,
+                       int decimals);
 
-/* ISO 8601, UTC, with this many digits (1 to 9) of a second's fraction. */
-void writer_time(const struct writer *writer, char text[WRITER_SIZE],
-                 int64_t time_ns, int digits);
+/* Returns the string of a UTC time (ISO 8601) with this number of decimals, 1
+ * to 9. */
+json_t *writer_time(const struct writer *writer, int64_t time_ns, int digits);
 
-/* Text of the JSON value, for g_free; the value is released. */
+/* Returns the JSON value's text; free it with g_free(). Releases the value. */
 char *writer_text(const struct writer *writer, json_t *json);
 
 #endif

@@ -1,5 +1,5 @@
-"""Brokers with real certificates, and programs that log beside them: NATS with
-examples/gateway/nats-server.conf, and a gateway.
+"""Brokers with real certificates, and gateways whose log is kept: NATS with
+examples/gateway/nats-server.conf.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -13,8 +13,8 @@ import subprocess
 import tempfile
 import time
 
-import gateway
-from e2e import (BUILD, HANG_S, check, environment_with, sandbox_of, wait_for,
+import gateway_parts
+from e2e import (BUILD, HANG_S, check, read_file, sandbox_of, wait_for,
                  write_file)
 from nats import Nats
 from tls_certificates import ISSUER, SERVER, Certificates
@@ -27,15 +27,15 @@ USERS = ("GATEWAY_A", "GATEWAY_B", "CONSUMER", "ADMIN")
 
 
 def bcrypt(password):
-    """With little work: the test is none of the hash."""
+    """Hashes with the least work: the hash itself is not tested."""
     return subprocess.run(
         ["perl", "-e", 'print crypt($ARGV[0], "\\$2a\\$05\\$" . "a" x 22)',
          password], check=True, capture_output=True, text=True).stdout
 
 
 class Folder:
-    """A folder of a broker's, with certificates: of a server and a client, of
-    one issuer, "ca", and another issuer."""
+    """A broker's folder with certificates of a server and of a client, both
+    issued by "ca", and of another issuer."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp()
@@ -49,28 +49,17 @@ class Folder:
         return os.path.join(self.folder, name)
 
     def read(self, name):
-        with open(self.path(name), encoding="utf-8") as file:
-            return file.read()
+        return read_file(self.path(name))
 
     def write(self, name, text, mode=0o600):
-        path = write_file(self.path(name), text)
-        os.chmod(path, mode)
-        return path
+        return write_file(self.path(name), text, mode)
 
 
-class Logged:
-    """A program whose output is kept."""
+class Logged(gateway_parts.Logged):
+    """A program whose output is checked."""
 
-    def __init__(self, log, command, **variables):
-        self.log = log
-        with open(log, "wb") as file:
-            self.process = subprocess.Popen(
-                command, env=environment_with(**variables),
-                stdin=subprocess.DEVNULL, stdout=file, stderr=file)
-
-    def said(self):
-        with open(self.log, encoding="utf-8") as file:
-            return file.read()
+    def __init__(self, *arguments, **variables):
+        self.launch(*arguments, **variables)
 
     def until(self, pattern):
         wait_for(lambda: re.search(pattern, self.said())
@@ -82,22 +71,17 @@ class Logged:
         return self.said()
 
     def end(self, number=signal.SIGTERM, status=0):
-        self.process.send_signal(number)
+        self.signal(number)
         return self.wait(status)
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
-
-class Broker(gateway.Broker, Folder):
-    """A broker with the configuration of examples/gateway/, whose folders and
-    port are the test's, or with another one."""
+class Broker(gateway_parts.Broker, Folder):
+    """A broker with the configuration of examples/gateway/, or with this one.
+    Folders and port are the test's."""
 
     def __init__(self, change=lambda text: text, config=None):
         Folder.__init__(self)
-        with open(CONFIG, encoding="ascii") as file:
-            text = config or file.read()
+        text = config or read_file(CONFIG)
         for there, here in (("/etc/nats/", self.folder + "/"),
                             ("/var/lib/nats", self.path("store")),
                             ("port: 4222", "port: -1")):
@@ -123,8 +107,8 @@ class Broker(gateway.Broker, Folder):
 
 
 class Gateway(Logged):
-    """A gateway of a sandbox; settings of [broker] beside the usual ones, lines
-    of other sections."""
+    """A gateway of a sandbox. settings: more of [broker]; stream and lines:
+    further lines of [stream] and [gateway]."""
 
     def __init__(self, broker, sandbox, name="a", stream="", lines="",
                  prefix=(), lease_ms=1000, **settings):
@@ -160,7 +144,7 @@ def started(*arguments, kind=Broker, options=("--rate", "20"), **more):
 
 @contextlib.contextmanager
 def running(broker, sandbox, wanted="holds the lease", **settings):
-    """A gateway that has said this."""
+    """A gateway that has logged this."""
     program = Gateway(broker, sandbox, **settings)
     try:
         program.until(f"broker: {wanted}")

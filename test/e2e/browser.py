@@ -1,23 +1,25 @@
-"""Headless Chromium by ChromeDriver, and what it has done.
+"""Headless Chromium, run by ChromeDriver, and what it has done.
 
 SPDX-License-Identifier: 0BSD
 """
 import base64
+import contextlib
 import json
 import os
+import pathlib
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 from e2e import wait_for
 
-# It is to ask nobody by itself, and to reach nothing but this machine.
+# It sends no requests by itself, and reaches only this machine.
 OPTIONS = ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage",
            "--disable-background-networking", "--disable-component-update",
            "--no-first-run", "--hide-scrollbars",
            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
 
-# Before the page's own scripts: what they do wrong is remembered.
+# Runs before the page's own scripts and records their errors.
 WATCH = """
 window.seen = [];
 addEventListener("securitypolicyviolation",
@@ -29,15 +31,15 @@ addEventListener("unhandledrejection",
 """
 
 
-class Browser:
-    """One window. As a context: ends the browser."""
+class Browser(contextlib.AbstractContextManager):
+    """One window. Leaving the context ends the browser."""
 
     def __init__(self):
         options = webdriver.ChromeOptions()
         options.binary_location = "/usr/bin/chromium"
         for option in OPTIONS:
             options.add_argument(option)
-        if os.geteuid() == 0:  # whose Chromium has no sandbox
+        if os.geteuid() == 0:  # Chromium's sandbox does not work for root
             options.add_argument("--no-sandbox")
         options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
         self.driver = webdriver.Chrome(
@@ -45,8 +47,6 @@ class Browser:
         self.added = []
         self.size(1280, 900)
 
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         self.driver.quit()
@@ -55,11 +55,11 @@ class Browser:
         return self.driver.execute_cdp_cmd(name, parameters)
 
     def run(self, script, *arguments):
-        """A function's body; what it returns."""
+        """Runs a function's body. Returns its result."""
         return self.driver.execute_script(script, *arguments)
 
     def open(self, url, before=""):
-        """before: a script that comes before those of the page."""
+        """Opens a page. before: a script that runs before the page's."""
         self.driver.get("about:blank")
         for identifier in self.added:
             self.command("Page.removeScriptToEvaluateOnNewDocument",
@@ -70,7 +70,7 @@ class Browser:
         self.driver.get(url)
 
     def wait(self, script, *arguments):
-        """Until the function returns something that is true; returns it."""
+        """Waits until the function's result is true. Returns it."""
         return wait_for(lambda: self.run(script, *arguments),
                         f"{script} {arguments}")
 
@@ -81,7 +81,7 @@ class Browser:
             """, selector, text)
 
     def count(self, selector):
-        """How many elements there are."""
+        """The number of elements that match."""
         return self.run("""
             return document.querySelectorAll(arguments[0]).length;""", selector)
 
@@ -91,7 +91,7 @@ class Browser:
                 arguments[1]];""", selector, name)
 
     def requests(self):
-        """The URLs that were asked for since the page was opened."""
+        """The URLs that were requested since the page was opened."""
         messages = [json.loads(entry["message"])["message"]
                     for entry in self.driver.get_log("performance")]
         return [message["params"]["request"]["url"] for message in messages
@@ -112,20 +112,16 @@ class Browser:
             "value": "dark" if dark else "light"}])
         self.driver.execute_async_script("""
             requestAnimationFrame(() => requestAnimationFrame(arguments[0]));
-            """)  # until the page has been told, and has drawn
+            """)  # returns once the page has drawn at the new size
 
     def screenshot(self, path, whole=False):
         data = self.command("Page.captureScreenshot",
                             captureBeyondViewport=whole)["data"]
-        with open(path, "wb") as file:
-            file.write(base64.b64decode(data))
+        pathlib.Path(path).write_bytes(base64.b64decode(data))
 
     def memory(self):
-        """Bytes of the scripts' heap, nodes and listeners, without garbage.
-
-        The page goes on while it is looked at, and leaves garbage: the least
-        of several looks counts.
-        """
+        """Bytes of the scripts' heap, nodes and listeners, without garbage. The
+        page runs on and leaves garbage: returns the least of several looks."""
         self.command("Performance.enable")
         looks = []
         for _ in range(8):

@@ -1,24 +1,23 @@
-"""What the tests of `mini-stream doctor` share: the program as a user runs it,
-its report, and servers with certificates good and bad.
+"""Shared by the tests of `mini-stream doctor`: the program as a user runs it,
+its report, and servers with good and bad certificates.
 
 SPDX-License-Identifier: 0BSD
 """
+import functools
 import json
 import re
 import tempfile
 
-from e2e import CONTROL, TOOL, check, environment_with, equal, run_program
+from e2e import CONTROL, OK, TOOL, check, environment_with, equal, run_program
 from tinyproxy import LOGIN, PASSWORD
 from tls_certificates import make_certificates
 from tls_lab import server_of
 
-OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL = 0, 2, 3, 4, 5, 6, 7
-SCOPE = "exchange:read_aggregated_marketdata_stream"
 TOKEN = "token-that-nobody-may-see"
 SECRETS = ("sandbox-secret", TOKEN, PASSWORD, LOGIN, "dHJhZGVyOnMzY3JldA")
 FOLDER = tempfile.TemporaryDirectory()
 CERTIFICATES = make_certificates(FOLDER.name)
-# Steps in their order, for a server without a proxy.
+# The steps in order, for a server without a proxy.
 SERVER_STEPS = ["dns", "tcp", "tls"]
 SESSION_STEPS = ["token", "scope", "handshake", "message", "close"]
 
@@ -35,8 +34,8 @@ def environment(**variables):
 
 
 def run(*arguments, prefix=(), **variables):
-    """(exit status, standard output, standard error), all harmless and
-    without a secret."""
+    """Returns (exit status, standard output, standard error). Fails if they
+    contain control characters or a secret."""
     done = run_program(*prefix, TOOL, "doctor", *arguments,
                        env=environment(**variables))
     said = done.stdout + done.stderr
@@ -47,7 +46,7 @@ def run(*arguments, prefix=(), **variables):
 
 
 class Report:
-    """What doctor says as JSON, once it was checked for its form."""
+    """The report as JSON, whose form was checked."""
 
     def __init__(self, status, *arguments, **variables):
         got, out, err = run("--json", *arguments, **variables)
@@ -81,8 +80,7 @@ class Report:
         return self.step(name, endpoint)["status"]
 
     def fails(self, name, text, advice="", endpoint=None):
-        """The first step that failed is this one; all that need it were not
-        tried."""
+        """Expects this to be the first step that failed. Returns it."""
         first = self.failed()[0]
         equal((name, endpoint), (first["step"], first.get("endpoint")), first)
         matches(text, first["text"])
@@ -91,15 +89,15 @@ class Report:
 
 
 def to(auth, ws=None, ca="anchors"):
-    """Arguments for servers on these ports."""
+    """The arguments for servers on these ports."""
     return ("--auth-url", f"https://localhost:{auth}", "--ws-url",
             f"wss://localhost:{ws or auth}", "--ca",
             CERTIFICATES.path(ca + ".pem"), "--timeout", "100")
 
 
 def waiting(step, *arguments, **options):
-    """The report on servers of which this step waits in vain: for a second, or
-    for long if this machine is too slow for the steps before it."""
+    """The report on servers at which this step times out. Tries a timeout of a
+    second, then a long one if this machine was too slow to get there."""
     for seconds in ("1", "100"):
         report = Report(*arguments, "--timeout", seconds, **options)
         if report.failed()[0]["step"] == step:
@@ -107,6 +105,4 @@ def waiting(step, *arguments, **options):
     return report
 
 
-def serve(name, *arguments, chain=None):
-    """openssl s_server with a certificate and, if named, its chain."""
-    return server_of(CERTIFICATES, name, *arguments, chain=chain)
+serve = functools.partial(server_of, CERTIFICATES)

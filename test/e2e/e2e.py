@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""Runs the tests of a Python file; and what such files share: what they expect,
+"""Runs the tests of a Python file, and provides what such files share: checks
 and a running sandbox.
 
 Usage: e2e.py FILE [PART_OF_A_TEST'S_NAME...]     (default: all)
-BUILD: where the programs are (default: build). RUN: what runs them, if not the
-processor does: of tls_lab.py and posix_conform.py. CASES: a part, if none is
-given.
+BUILD: the folder of the programs (default: build). RUN: an emulator for the
+programs of tls_lab.py and posix_conform.py. CASES: a part, if none is given.
 Ends with "N passed, N failed"; fails unless all passed.
 
-The tests of a file are its functions test_..., async or not, and its TESTS:
-functions named by their docstrings, and tuples of a name, a function, its
-arguments and, last, a dict of its options. A parameter NAME of a test_... is
-what a context gives that is made for it: NAME_of() or Name(), of the file or of
-this one. AT_ONCE says how many run side by side, if not 4; around() is the
-context that they run in.
+The tests of a file are its functions test_..., async or not, and its list
+TESTS: functions named by their docstrings, and tuples of a name, a function,
+its arguments and, last, a dict of keyword arguments. For a parameter NAME of a
+test_..., the context NAME_of() or Name() is entered, of the file or of this
+one. AT_ONCE is the number of tests that run at a time, 4 by default. around()
+is a context for the whole run.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
@@ -46,14 +45,19 @@ BUILD = os.environ.get("BUILD", "build")
 RUN = os.environ.get("RUN", "").split()
 SANDBOX = os.path.join(BUILD, "sandbox")
 TOOL = os.path.join(BUILD, "mini-stream")
-HANG_S = 300  # for one thing to happen: a hang, not a slow machine
+HANG_S = 300  # the longest wait for one thing: longer is a hang
+# The exit statuses of mini-stream.
+OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL = 0, 2, 3, 4, 5, 6, 7
+STREAM_SCOPE = "exchange:read_aggregated_marketdata_stream"
+ADDRESS_SCOPE = "transfer:write_crypto_destination_address"
+FOUR_MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
 
-# What a terminal obeys, except for the ends of lines.
+# Characters that control a terminal, except line ends.
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e"
                      "\u2066-\u2069]")
 
-# What the tool says where a connection is reset, or refused: the end of it may
-# be all that a proxy passes on (../ports.py).
+# What the tool says when a connection is reset or refused. A proxy may pass on
+# only the end of it (../ports.py).
 PROXIED = "MINI_STREAM_PROXY" in os.environ
 RESET = ("closed - (TLS ended without close_notify|connection reset)"
          if PROXIED else "closed - connection reset")
@@ -71,8 +75,8 @@ def equal(one, other, what=""):
 
 
 def wait_for(condition, what, seconds=HANG_S, process=None):
-    """What the condition gives, once that is true; in vain if the process ends
-    without."""
+    """Returns the condition's result once it is true. Fails if the process ends
+    first, or after these seconds."""
     end = time.monotonic() + seconds
     while True:
         over = time.monotonic() > end or process and process.poll() is not None
@@ -82,14 +86,21 @@ def wait_for(condition, what, seconds=HANG_S, process=None):
         time.sleep(0.02)
 
 
-def write_file(path, text):
+def write_file(path, text, mode=None):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
+    if mode is not None:
+        os.chmod(path, mode)
     return path
 
 
+def read_file(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
 def run_program(*command, **options):
-    """Runs it to its end; what it writes is kept, as text."""
+    """Runs a program to its end and keeps its output as text."""
     if "input" not in options:
         options.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.run(command, check=False, **{
@@ -99,7 +110,7 @@ def run_program(*command, **options):
 
 @contextlib.contextmanager
 def small_disk(path):
-    """A folder with little room."""
+    """A file system of 64 KiB at this path."""
     os.mkdir(path)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", path],
                    check=True)
@@ -116,7 +127,7 @@ def free_port():
 
 
 def parse_time(text):
-    """RFC 3339 to (ns since 1970, digits of the fraction)."""
+    """Converts RFC 3339 to (ns since 1970, digits of the fraction)."""
     match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.(\d{1,9}))?Z",
                          text)
     check(match, f"time {text!r}")
@@ -126,27 +137,36 @@ def parse_time(text):
 
 
 def milliseconds(text):
-    """A time of the sandbox's in ms since 1970. No two changes of a market
-    share one."""
+    """Converts a time of the sandbox to ms since 1970. No two changes of a
+    market have the same ms."""
     return parse_time(text)[0] // 10**6
 
 
 def processor_s(pid):
-    """What a process has used of the processor, seconds."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        fields = file.read().rpartition(")")[2].split()
+    """The processor time that a process has used, in seconds."""
+    fields = read_file(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory_kb(pid, most=False):
-    """What a process has in memory now, or the most it ever had, KiB."""
+    """The resident memory of a process, or its peak, in KiB."""
     name = "VmHWM" if most else "VmRSS"
-    with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        return int(re.search(rf"^{name}:\s+(\d+) kB$", file.read(), re.M)[1])
+    return int(re.search(rf"^{name}:\s+(\d+) kB$",
+                         read_file(f"/proc/{pid}/status"), re.M)[1])
+
+
+def sockets_of(process):
+    """The numbers of the descriptors of a process that are sockets."""
+    folder, found = f"/proc/{process.pid}/fd", set()
+    with contextlib.suppress(FileNotFoundError):
+        for number in os.listdir(folder):
+            if "socket:" in os.readlink(f"{folder}/{number}"):
+                found.add(int(number))
+    return found
 
 
 def figure(port, name, timeout=HANG_S):
-    """One of the figures that a program serves for Prometheus."""
+    """One of the metrics that a program serves for Prometheus."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
                                 timeout=timeout) as reply:
         return float(re.search(rf"^mini_stream_{name} (\S+)$",
@@ -154,8 +174,7 @@ def figure(port, name, timeout=HANG_S):
 
 
 def dependency_options():
-    """Options of a compiler for a BearSSL and a jsmn.h that are not the
-    system's."""
+    """Compiler options for BEARSSL_DIR and JSMN_DIR."""
     path, jsmn = map(os.environ.get, ("BEARSSL_DIR", "JSMN_DIR"))
     return [option for folder in ("", "/inc", "/include", "/build", "/lib")
             if path for option in ("-isystem", path + folder,
@@ -164,9 +183,8 @@ def dependency_options():
 
 
 def environment_with(**variables):
-    """This one with these variables, and without others that mini-stream would
-    take its settings from, but for TLS and proxy, which a suite may run
-    with."""
+    """The environment with these variables and without other settings of
+    mini-stream, except TLS and proxy, which a suite may set."""
     kept = {name: value for name, value in os.environ.items()
             if name in ("MINI_STREAM_TLS", "MINI_STREAM_PROXY") or not (
                 name.startswith(("MINI_STREAM_", "XDG_"))
@@ -175,14 +193,14 @@ def environment_with(**variables):
 
 
 def in_time(seconds, run):
-    """What run(seconds) did; with more, if this machine is too slow for it to
-    reach the service (exit status 5) within these."""
+    """Returns run(seconds), or run("100") if the program did not reach the
+    service in time (exit status 5) because this machine is slow."""
     done = run(seconds)
     return run("100") if done.returncode == 5 else done
 
 
-class Reader:
-    """A process whose output a thread takes, line by line."""
+class Reader(contextlib.AbstractContextManager):
+    """A process whose output a thread reads. Leaving the context kills it."""
 
     def __init__(self, process):
         self.process = process
@@ -194,7 +212,7 @@ class Reader:
             self.take(line)
 
     def stop(self):
-        """Ends it as its user does; returns the exit status."""
+        """Ends it by SIGINT, as a user does. Returns the exit status."""
         self.process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(HANG_S)
@@ -207,11 +225,14 @@ class Reader:
         self.reader.join()
         self.process.stdout.close()
 
+    def __exit__(self, *_):
+        self.kill()
+
 
 class Truths(threading.Thread):
-    """The sandbox's books, asked for again and again while its context lasts:
-    of each market, by the time of the last change. An error ends it, except
-    for these, which say that the sandbox is away for a while."""
+    """Requests the sandbox's books again and again while the context lasts, and
+    keeps them by market and time of the last change. An error ends it, except
+    the errors in away, which mean that the sandbox is down for a while."""
 
     def __init__(self, book_of, markets, every_s=0.02, away=()):
         super().__init__()
@@ -248,8 +269,8 @@ class Truths(threading.Thread):
 
 
 class Sandbox:
-    """A sandbox in the directory state: running, and ready once its URLs and
-    its authority are known."""
+    """A running sandbox with its state in a folder. It is ready once its URLs
+    and its CA are known."""
     command = (SANDBOX,)
 
     def __init__(self, state, *options, stderr=None):
@@ -264,15 +285,14 @@ class Sandbox:
     def wait_ready(self):
         try:
             check(self.process.stdout.readline() == b"ready\n", "not ready")
-            with open(self.endpoints, encoding="ascii") as file:
-                self.urls = json.load(file)
+            self.urls = json.loads(read_file(self.endpoints))
             self.tls = ssl.create_default_context(cafile=self.ca)
         except BaseException:
             self.kill()
             raise
 
     def fetch(self, url, data=None, method=None, **headers):
-        """(status, headers, body)"""
+        """Sends a request. Returns (status, headers, body)."""
         request = urllib.request.Request(
             url, data=data, method=method,
             headers={name.replace("_", "-"): value
@@ -286,17 +306,17 @@ class Sandbox:
                 return error.code, error.headers, error.read()
 
     def faults(self, *request):
-        """The same, of the faults: what there are, or what data sets."""
+        """Reads or, with data, sets the faults. Returns what fetch() does."""
         return self.fetch(self.urls["base_url"] + "/sandbox/faults", *request)
 
     def active(self):
-        """The faults that there are."""
+        """The active faults."""
         status, _, body = self.faults()
         check(status == 200, f"{status}: {body}")
         return json.loads(body)
 
     def book(self, market):
-        """A market's book, as it is."""
+        """A market's current book."""
         status, _, body = self.fetch(
             self.urls["base_url"] + "/sandbox/truth?market="
             + urllib.parse.quote(market, safe=""))
@@ -304,35 +324,38 @@ class Sandbox:
         return json.loads(body)
 
     def ports(self):
-        """Options for another one on the same ports."""
+        """Options for another sandbox on the same ports."""
         return [f"--{name}-port={urllib.parse.urlsplit(self.urls[url]).port}"
                 for name, url in (("ws", "ws_url"), ("auth", "auth_url"),
                                   ("api", "base_url"))]
 
     def connection(self):
-        """To the sandbox's API, for many requests in a row."""
+        """A connection to the sandbox's API, for many requests in a row."""
         url = urllib.parse.urlsplit(self.urls["base_url"])
         return http.client.HTTPSConnection(
             url.hostname, url.port, timeout=HANG_S, context=self.tls)
 
     def set(self, **faults):
-        """Sets faults instead of those that there are."""
+        """Replaces all faults by these."""
         status, _, body = self.faults(json.dumps(faults).encode())
         check(status == 200, f"{faults}: {body}")
 
-    def fetch_token(self):
-        """The same, of a request for a token of the stream."""
+    def fetch_token(self, **changes):
+        """Requests a token of the stream, with these fields changed or, if
+        None, left out. Returns what fetch() does."""
         form = {"grant_type": "client_credentials",
                 "client_id": "sandbox-client",
                 "client_secret": "sandbox-secret",
-                "scope": "exchange:read_aggregated_marketdata_stream"}
+                "scope": STREAM_SCOPE, **changes}
         return self.fetch(self.urls["auth_url"] + "/oauth2/token",
-                          urllib.parse.urlencode(form).encode())
+                          urllib.parse.urlencode({
+                              name: value for name, value in form.items()
+                              if value is not None}).encode())
 
     def start(self, command, *arguments, client="sandbox-client",
               secret="sandbox-secret", variables=None, before=(), **options):
-        """Starts a command of mini-stream, of one word or more, with what it
-        needs to know of this sandbox; before: of what runs it."""
+        """Starts a command of mini-stream, of one word or more, with this
+        sandbox's options. before: the words of a program that runs it."""
         return subprocess.Popen(
             [*before, TOOL, *command.split(), *self.arguments, "--client-id",
              client, *arguments],
@@ -342,22 +365,20 @@ class Sandbox:
                "stderr": subprocess.PIPE, "text": True, **options})
 
     def run(self, command, *arguments, **options):
-        """The same to its end, as subprocess.run() does."""
+        """Runs a command to its end, like subprocess.run()."""
         process = self.start(command, *arguments, **options)
         out, err = process.communicate(timeout=HANG_S)
         return subprocess.CompletedProcess(process.args, process.returncode,
                                            out, err)
 
     def stream(self, *arguments, **variables):
-        """Starts a stream, whose standard output and standard error share a
-        pipe."""
+        """Starts a stream with both outputs in one pipe."""
         return self.start("stream", *arguments, variables=variables,
                           stderr=subprocess.STDOUT)
 
     def stream_until(self, pattern, *arguments, count=1, **variables):
-        """A stream that is ended as its user does once it has said so, or so
-        many times, if it does not end by itself. Returns (exit status, what it
-        said)."""
+        """Runs a stream until the pattern was in count lines, then ends it by
+        SIGINT if it has not ended. Returns (exit status, output)."""
         process = self.stream("--seconds", str(HANG_S), *arguments, **variables)
         said = ""
         for line in process.stdout:
@@ -371,7 +392,7 @@ class Sandbox:
         return process.returncode, said
 
     def environment(self, secret="sandbox-secret"):
-        """What examples take their settings from."""
+        """The environment variables with the settings of the examples."""
         return environment_with(
             MINI_STREAM_WS_URL=self.urls["ws_url"],
             MINI_STREAM_AUTH_URL=self.urls["auth_url"],
@@ -379,7 +400,7 @@ class Sandbox:
             MINI_STREAM_CLIENT_SECRET=secret, MINI_STREAM_CA=self.ca)
 
     def terminate(self):
-        """Ends it as its user does; returns the exit status."""
+        """Ends it by SIGTERM. Returns the exit status."""
         self.process.terminate()
         status = self.process.wait(HANG_S)
         self.process.stdout.close()
@@ -393,8 +414,8 @@ class Sandbox:
 
 @contextlib.contextmanager
 def sandbox_of(*options, kind=Sandbox, state=None, **more):
-    """A sandbox of this class, ready, with this state or one of its own. It
-    has to end well, unless the test has ended it."""
+    """A sandbox of this class that is ready, in this folder or in a temporary
+    one. It must end with status 0, unless the test has ended it."""
     with contextlib.ExitStack() as stack:
         sandbox = kind(state or stack.enter_context(
             tempfile.TemporaryDirectory(ignore_cleanup_errors=True)), *options,
@@ -409,7 +430,7 @@ def sandbox_of(*options, kind=Sandbox, state=None, **more):
 
 
 def refusal(*options):
-    """What a sandbox says that does not begin."""
+    """The error message of a sandbox that does not start."""
     with tempfile.TemporaryDirectory() as state:
         run = run_program(SANDBOX, "--state", state, *options)
     check(run.returncode == 1 and run.stdout == "", run)
@@ -421,7 +442,7 @@ folder_of = state_of = tempfile.TemporaryDirectory
 
 
 def maker_of(module, name):
-    """What makes the context for a test's parameter."""
+    """The function or class that makes the context of a test's parameter."""
     return next(there[each] for there in (vars(module), globals())
                 for each in (name + "_of", name.capitalize())
                 if each in there)

@@ -1,15 +1,15 @@
 #!/bin/bash
-# What the end-to-end tests that are shell scripts share; they source it. A
-# folder of their own, checks that are counted, and nothing left behind.
-# BUILD: where the programs are (default: build).
+# Sourced by the end-to-end tests that are shell scripts: a temporary folder,
+# checks that are counted, and an end that leaves no file and no process.
+# BUILD: the folder of the programs (default: build).
 # SPDX-License-Identifier: 0BSD
 
 export BUILD=${BUILD:-build}
-limit_s=300 # for one thing to happen: a hang, not a slow machine
+limit_s=300 # the longest wait for one thing: longer is a hang
 work=$(mktemp -d)
 passed=0
 failed=0
-running= # the program at hand, if it may end by itself
+running= # the current program, if it may end by itself
 
 cleanup() {
     local pid
@@ -22,8 +22,8 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# check NAME COMMAND...: counts whether the command succeeds. What it says, and
-# the last lines of a program's output, are shown where it does not.
+# check NAME COMMAND...: counts whether the command succeeds. If it fails, shows
+# its output and the last lines of the program's.
 check() {
     local name=$1
     shift
@@ -40,7 +40,7 @@ check() {
 
 gone() { ! kill -0 "$1" 2>/dev/null; }
 
-# await COMMAND...: until it succeeds, or the program at hand has ended.
+# await COMMAND...: waits until it succeeds or the current program has ended.
 await() {
     local tries=$((limit_s * 20))
     until "$@" >/dev/null 2>&1; do
@@ -54,7 +54,7 @@ await() {
     done
 }
 
-# The last line, and the exit status.
+# Prints the last line. Its status is the script's exit status.
 conclude() {
     echo
     echo "$passed passed, $failed failed"

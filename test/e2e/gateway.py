@@ -1,5 +1,5 @@
-"""What the tests of the gateway share: a sandbox, a broker and what is between
-them, and what is compared in the end.
+"""Shared by the tests of the gateway: a sandbox, a broker, the gateways and
+consumers between them, and the comparisons at the end.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -22,21 +22,20 @@ from nats import Nats
 
 
 class Lab:
-    """A sandbox, a broker and what is between them."""
+    """A sandbox, a broker, and the gateways and consumers between them."""
 
     def __init__(self, *options, markets=MARKETS, watched=None, every_s=0.03,
                  **broker):
         self.folder = tempfile.mkdtemp()
         self.markets = markets
-        self.watched = watched or markets  # whose books are asked for,
-        self.every_s = every_s  # so often
+        self.watched = watched or markets  # whose books are requested
+        self.every_s = every_s  # between two requests
         self.gateways, self.consumers = {}, []
         self.options = ("--keep-ports", "--rate", "20", *options)
         self.sandbox = self.broker = self.truths = None
-        self.executed = collections.defaultdict(list)  # of sandboxes that ended
-        self.unknown = []  # from when to when (ms) that does not say
-        os.chmod(write_file(f"{self.folder}/secret", "sandbox-secret\n"),
-                 0o600)
+        self.executed = collections.defaultdict(list)  # of earlier sandboxes
+        self.unknown = []  # (from, to) in ms, not covered by executed
+        write_file(f"{self.folder}/secret", "sandbox-secret\n", 0o600)
         os.mkdir(f"{self.folder}/broker")
         self.broker_options = broker  # of Broker
 
@@ -102,8 +101,8 @@ class Lab:
         return self.gateways[name]
 
     def consume(self, *markets):
-        """One more consumer of either kind for each market."""
-        # Who asks for what is being made at that moment can make nats-server
+        """Starts one more consumer of either kind for each market."""
+        # A request for a stream that is being created can make nats-server
         # 2.9.10 crash (a nil pointer in jsMsgGetRequest).
         if self.gateways and not self.consumers:
             wait_for(lambda: any("broker: connected" in each.said()
@@ -116,8 +115,8 @@ class Lab:
         return new
 
     def begin(self, *names, **settings):
-        """Gateways of these names and consumers, at work; returns since when.
-        """
+        """Starts gateways of these names, and consumers, and waits until their
+        books are right. Returns the time."""
         for name in names:
             self.gateway(name, **settings)
         self.consume()
@@ -127,8 +126,7 @@ class Lab:
     # ---- books ----
 
     def compare(self):
-        """Each book that was shown, with the truth of its time if that is
-        known."""
+        """Compares each book shown with the truth of its time, if known."""
         for consumer in self.consumers:
             check(consumer.process.poll() is None, f"{consumer.name} ended")
             while consumer.next < len(consumer.shown):
@@ -151,7 +149,7 @@ class Lab:
                 f"{sorted(map(str, wrong))[:6]}")
 
     def wait_equal(self, moments=10, seconds=HANG_S):
-        """Until so many more books of each consumer were right."""
+        """Waits until each consumer had this number of further right books."""
         self.compare()
         before = {id(each): each.compared for each in self.consumers}
 
@@ -165,9 +163,9 @@ class Lab:
     # ---- what the streams have ----
 
     def check_executions(self, begin, told=False, lost=False, markets=None):
-        """From this time (s) on, all that was executed is stored; nothing else
-        is stored; a repeat is marked. told: a gateway may tell that it may have
-        missed some; lost: they may be missing where all gateways tell so."""
+        """Checks that all executions since this time (s) are stored, and no
+        others, and that repeats are marked. told: gateways may report gaps.
+        lost: executions may be missing if all gateways report so."""
         gateways = list(self.gateways) if lost else []
         end = time.time() - 0.5
         markets = markets or self.markets
@@ -176,7 +174,7 @@ class Lab:
                           if begin * 1000 <= each[0] <= end * 1000]
                  for market in markets}
         hang = time.monotonic() + HANG_S
-        while True:  # some is on its way
+        while True:  # some may be on their way
             published = self.published()
             if (time.monotonic() > hang or
                     not any(published[market].missing(there[market], gateways)
@@ -200,8 +198,7 @@ class Lab:
         return published
 
     def check_lost(self, begin):
-        """The same, and some were lost in the queue of the only gateway: what
-        it tells is exactly that."""
+        """The same if the only gateway lost some: it reports exactly those."""
         published = self.check_executions(begin, lost=True)
         executed = self.executions()
         lost = 0
@@ -218,7 +215,7 @@ class Lab:
         check(lost > 0, "nothing was lost")
 
     def ends_equal(self, begin, sessions=False, **told):
-        """Books are right again, and so is all that was published."""
+        """Checks that books are right again, and all that was published."""
         self.wait_equal()
         self.check_executions(begin, **told)
         self.check_books()
@@ -226,25 +223,25 @@ class Lab:
             self.check_sessions()
 
     def check_sessions(self):
-        """No gateway has ever lost its connection to the service."""
+        """Checks that no gateway ever lost its connection to the service."""
         for gateway in self.gateways.values():
             said = gateway.said()
             check(said.count("open - generation") == 1, "another session")
             check("closed" not in said, "a session was closed")
 
     def check_gaps(self, market, told):
-        """None begins long before there was a reason; nor after its end."""
+        """Checks that no gap begins long before its cause, or after its end."""
         for each in told:
             if each.kind == "gap":
-                # Times are cut to milliseconds, each by itself.
+                # Each time is cut to milliseconds.
                 floor = self.gateways[each.gateway].floor_at(each.last) - 2
                 check(floor <= each.first <= each.last,
                       f"{market}: {each} begins {floor - each.first:.0f} ms "
                       "too early")
 
     def check_books(self):
-        """What holds of all that any gateway has ever published of a book: the
-        epochs never fall, numbers go up by one or with a whole book."""
+        """Checks all that any gateway has published of a book: epochs never
+        decrease; numbers rise by one, or by more with a whole book."""
         at = {}
         with self.nats() as nats:
             messages = nats.stored("mst_book")
@@ -261,8 +258,7 @@ class Lab:
         return messages
 
     def executions(self):
-        """All that the sandboxes have executed: by market, a list of (ms,
-        price, amount)."""
+        """All executions: by market, a list of (ms, price, amount)."""
         executed = collections.defaultdict(list, {
             market: list(known) for market, known in self.executed.items()})
         for market in self.markets:
@@ -277,7 +273,7 @@ class Lab:
         return executed
 
     def published(self):
-        """What is stored of executions: Published of each market."""
+        """The stored executions: a Published for each market."""
         with self.nats() as nats:
             found = {token(market): Published() for market in self.markets}
             for message in nats.stored("mst_execution"):
@@ -285,7 +281,7 @@ class Lab:
         return {market: found[token(market)] for market in self.markets}
 
 
-# That executions from first to last (ms) may be missing.
+# A report that executions from first to last (ms) may be missing.
 Told = collections.namedtuple("Told", "kind gateway first last count")
 
 
@@ -295,7 +291,7 @@ class Published:
     def __init__(self):
         self.counts = collections.Counter()  # of (ms, price, amount)
         self.ids = set()
-        self.delays = []  # ms from when it was executed to when it came
+        self.delays = []  # ms from execution to reception
         self.repeats = 0
         self.told = []  # Told
 
@@ -326,12 +322,12 @@ class Published:
                     decimal.Decimal(line["amount"])] += 1
 
     def invented(self, executed):
-        """Those that are stored, and were not executed, or not so often."""
+        """Executions that are stored more often than they happened."""
         return list((self.counts - collections.Counter(executed)).items())
 
     def missing(self, executed, gateways):
-        """Which of these are neither stored nor told to be missing, by each of
-        the gateways."""
+        """Those of these executions that are neither stored nor reported as
+        missing by every gateway."""
         return [each for each, count in collections.Counter(executed).items()
                 if self.counts[each] < count and not (gateways and all(
                     self.is_told(gateway, each[0]) for gateway in gateways))]

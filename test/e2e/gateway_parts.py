@@ -1,5 +1,5 @@
-"""What the tests of the gateway run: a broker, gateways and consumers, each a
-process, and the ways between them.
+"""The processes of the gateway's tests: a broker, gateways and consumers; and
+the connections between them, which can be disturbed.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -25,15 +25,40 @@ CONSUMERS = ((os.path.join(BUILD, "gateway-consumer"),),
 
 
 def token(market):
-    """A market's name in subjects."""
+    """A market's name as a token of a subject."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else
                    "".join(f"={byte:02X}" for byte in c.encode())
                    for c in market)
 
 
-class Broker:
-    """A NATS server that keeps its store, on whatever port. room: what it may
-    store. lines: of its configuration, instead of those of a store."""
+class Logged:
+    """A program whose output is added to a log."""
+
+    def launch(self, log, command, **variables):
+        self.log = log
+        with open(log, "ab") as file:
+            self.begin = file.tell()
+            self.process = subprocess.Popen(
+                command, env=environment_with(**variables),
+                stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+
+    def said(self):
+        """Its output since it was launched."""
+        with open(self.log, encoding="utf-8") as file:
+            file.seek(self.begin)
+            return file.read()
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Broker(Logged):
+    """A NATS server with a store, on any free port. room: the limit of its
+    store. lines: configuration in place of the store's."""
 
     def __init__(self, folder, prefix=(), store=None, room="20GB", lines=None):
         self.folder = folder
@@ -50,11 +75,9 @@ class Broker:
     def start(self):
         for old in glob.glob(f"{self.folder}/*.ports"):
             os.unlink(old)
-        with open(f"{self.folder}/nats.log", "ab") as log:
-            self.process = subprocess.Popen(
-                [*self.prefix, "nats-server", "-c", self.config,
-                 "--ports_file_dir", self.folder],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.launch(f"{self.folder}/nats.log", [
+            *self.prefix, "nats-server", "-c", self.config, "--ports_file_dir",
+            self.folder])
         wait_for(self.find_port, "the broker's port")
 
     def find_port(self):
@@ -67,14 +90,10 @@ class Broker:
         return False
 
     def pause(self):
-        self.process.send_signal(signal.SIGSTOP)
+        self.signal(signal.SIGSTOP)
 
     def go_on(self):
-        self.process.send_signal(signal.SIGCONT)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
+        self.signal(signal.SIGCONT)
 
     def restart(self):
         self.kill()
@@ -82,10 +101,9 @@ class Broker:
 
 
 class Way:
-    """A port that leads to the broker, wherever that is: it can be cut, each
-    byte can take longer, and so many bytes a second can be all that it
-    carries, in each direction."""
-    loop = asyncio.new_event_loop()  # of all, in a thread of its own
+    """A port that forwards to the broker, also after the broker's restart. It
+    can be cut, delayed, and limited to a rate in each direction."""
+    loop = asyncio.new_event_loop()  # of all ways, in a separate thread
     threading.Thread(target=loop.run_forever, daemon=True).start()
 
     def __init__(self, broker):
@@ -121,8 +139,8 @@ class Way:
             each.close()
 
     async def pump(self, reader, writer):
-        """Each byte takes as long as the others do at that time. Where the line
-        is narrow, what is not carried yet waits with who has sent it."""
+        """Delays each byte by the delay at the time it was read. With a rate,
+        bytes that were not carried yet stay with their sender."""
         under_way = asyncio.Queue(1000)
         carry = Way.loop.create_task(self.carry(under_way, writer))
         with contextlib.suppress(OSError):
@@ -134,7 +152,7 @@ class Way:
         await carry
 
     def at_once(self):
-        """Of a narrow line, what it carries in a twentieth of a second."""
+        """The most bytes to read: with a rate, those of 50 ms."""
         return self.bytes_per_s // 20 if self.bytes_per_s else 65536
 
     @staticmethod
@@ -157,9 +175,8 @@ class Way:
         self.is_cut = False
 
 
-class Gateway:
-    """A gateway with a way of its own to the broker. metrics: whether it has
-    figures."""
+class Gateway(Logged):
+    """A gateway with its own way to the broker. metrics: serve metrics."""
 
     def __init__(self, lab, name, stream="", metrics=False, levels=400,
                  **settings):
@@ -167,37 +184,32 @@ class Gateway:
         self.name = name
         self.way = Way(lab.broker)
         self.ini = os.path.join(lab.folder, name + ".ini")
-        self.log = os.path.join(lab.folder, name + ".log")
         if metrics:
             self.metrics = free_port()
             stream += f"metrics = {self.metrics}\n"
         values = {"name": name, "lease_ms": LEASE_MS, "last_book_ms": 1000,
                   **settings}
-        with open(self.ini, "w", encoding="ascii") as file:
-            file.write(
-                "[service]\nendpoints = sandbox/endpoints.json\n"
-                "client_id = sandbox-client\nsecret_file = secret\n"
-                "ca = sandbox/ca.pem\n"
-                "[stream]\n" + "".join(
-                    f"markets = {' '.join(lab.markets[i:i + 10])}\n"
-                    for i in range(0, len(lab.markets), 10)) +
-                f"levels = {levels}\n{stream}[broker]\n"
-                f"url = nats://127.0.0.1:{self.way.port}\n[gateway]\n")
-            file.writelines(f"{key} = {value}\n"
-                            for key, value in values.items())
+        write_file(self.ini, "".join((
+            "[service]\nendpoints = sandbox/endpoints.json\n"
+            "client_id = sandbox-client\nsecret_file = secret\n"
+            "ca = sandbox/ca.pem\n[stream]\n",
+            *(f"markets = {' '.join(lab.markets[i:i + 10])}\n"
+              for i in range(0, len(lab.markets), 10)),
+            f"levels = {levels}\n{stream}[broker]\n"
+            f"url = nats://127.0.0.1:{self.way.port}\n[gateway]\n",
+            *(f"{key} = {value}\n" for key, value in values.items()))))
         self.process = None
-        self.begin = 0  # of what it says since it was started
-        self.floors = []  # (from when on, no gap begins before), ms
+        self.floors = []  # (since, no gap begins before), ms
         self.start()
 
     def add_floor(self):
-        """Something happens to it: what may be missing for that is not missing
-        before the time that it has said to be whole."""
+        """Called before a disturbance: executions that it makes missing are not
+        older than the time up to which the gateway reported none missing."""
         now = time.time() * 1000
         self.floors.append((now, self.seen() if self.floors else now))
 
     def seen(self):
-        """Up to when it has said that it has missed nothing, ms."""
+        """The time (ms) up to which it reported that it missed nothing."""
         with self.lab.nats() as nats:
             return int(nats.last_of("KV_mst_gateways", "$KV.mst_gateways."
                                     + self.name) or 0) / 10 ** 6
@@ -209,32 +221,17 @@ class Gateway:
         check(not self.process or self.process.poll() is not None,
               f"{self.name} runs already")
         self.add_floor()
-        with open(self.log, "ab") as log:
-            self.begin = log.tell()
-            self.process = subprocess.Popen(
-                [os.path.join(BUILD, "mini-stream-gateway"), self.ini],
-                env=environment_with(HOME=self.lab.folder),
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def said(self):
-        with open(self.log, encoding="utf-8") as file:
-            file.seek(self.begin)
-            return file.read()
+        self.launch(os.path.join(self.lab.folder, self.name + ".log"),
+                    [os.path.join(BUILD, "mini-stream-gateway"), self.ini],
+                    HOME=self.lab.folder)
 
     def figure(self, name):
-        """One of its own, which it has once it runs."""
+        """One of its metrics, which are there once it runs."""
         return figure(self.metrics, f"gateway_{name}")
 
     def start_again(self):
-        """Until it has told of each market's executions from when on it has
-        them."""
+        """Starts it, and waits until it reports for each market the gap that
+        ends with the executions it receives."""
         waiting = set(self.lab.markets)
         with self.lab.nats() as nats:
             nats.subscribe("mst.execution.*")
@@ -247,14 +244,14 @@ class Gateway:
                     waiting.discard(line["market"])
 
     def holds(self):
-        """Whether it had the lease when it last spoke of it."""
+        """True if it has the lease according to its log."""
         said = self.said()
         return (self.process.poll() is None and
                 said.rfind("holds the lease\n") > said.rfind("lost the lease"))
 
 
 class Shown:
-    """A line of a consumer: a book."""
+    """A line of a consumer, which is a book."""
 
     def __init__(self, line):
         document = json.loads(line)
@@ -269,21 +266,21 @@ class Shown:
 
 
 class Consumer(Reader):
-    """One that follows a market's book, and all it has printed."""
+    """A consumer of a market's book, and all that it has printed."""
 
     def __init__(self, lab, market, *command):
         self.market = market
         self.name = f"{os.path.basename(command[-1])} of {market}"
         self.shown = []
-        self.compared = 0  # equal to the truth of the same time
-        self.next = 0  # line that is not compared yet
+        self.compared = 0  # books equal to the truth of the same time
+        self.next = 0  # the first line that is not compared yet
         super().__init__(subprocess.Popen(
             [*command, "--url", f"nats://127.0.0.1:{lab.way.port}",
              "--depth", "1000", market],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True))
 
     def take(self, line):
-        if line.endswith("\n"):  # and was not killed meanwhile
+        if line.endswith("\n"):  # else it was killed while it wrote
             self.shown.append(Shown(line))
 
     def is_live(self):

@@ -1,5 +1,5 @@
-"""The headers of BearSSL and jsmn, where a cross compiler may see them: apart
-from this machine's C headers, among which Debian has them.
+"""Copies the headers of BearSSL and jsmn to a folder for a cross compiler. It
+must not see this machine's C headers, with which Debian installs them.
 
 CC: this machine's compiler. SPDX-License-Identifier: 0BSD
 """
@@ -13,8 +13,8 @@ CC = os.environ.get("CC", "cc")
 
 
 def copy_headers(folder, include):
-    """Copies them to a folder that is made anew. Where Debian has bearssl.h
-    twice, the real one comes last."""
+    """Copies them to a new folder, which replaces an old one. If Debian has two
+    bearssl.h, the real one comes last."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     try:

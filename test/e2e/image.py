@@ -1,23 +1,23 @@
-"""What a firmware image consists of: each byte of its flash and RAM belongs to
-a part, and a part's code to the section of mini_stream.c that it is from.
+"""The contents of a firmware image: each byte of its flash and RAM belongs to a
+part, and the library's code to a section of mini_stream.c.
 
     parts = Parts("build/firmware/lm3s6965evb/any.elf")
     parts.pieces            all that the linker has put there, by address, each
-                            with its part and section: "library", "ws", say
+                            with its part and section, such as "library", "ws"
 
 Parts are "library" (mini_stream.c), "port" (port/lwip), "flash" (port/flash and
 semihosting), "application" and "board" (examples/firmware), "lwIP", "BearSSL",
-"libc" (newlib and libgcc); and what is no code: "anchors", "vector table",
+"libc" (newlib and libgcc); and, without code, "anchors", "vector table",
 "stack", "fill" (alignment).
 
-A piece is a function, a table, or the texts of a function. A function that is
-inlined counts where it is inlined. A text that several functions have is there
-once, and counts for the first of them. The section is None for all but the
-library, and for the texts that its tables point to.
+A piece is a function, a table, or the texts of a function. An inlined function
+counts for its caller. A text of several functions is stored once, and counts
+for the first of them. The section is None for all parts except the library, and
+for the texts that the library's tables point to.
 
-The linker's map, which is beside the image, knows the pieces, and the debug
-information of mini_stream.o in which line each is defined. Run it where
-mini_stream.c is. It is exact, or a ValueError.
+The pieces are read from the linker's map, which is next to the image, and their
+lines from the debug information of mini_stream.o. Run it in the folder of
+mini_stream.c. The result is exact, or a ValueError is raised.
 
 CROSS: prefix of the target's tools.
 SPDX-License-Identifier: 0BSD
@@ -27,9 +27,11 @@ import os
 import re
 import subprocess
 
+from e2e import read_file as read
+
 CROSS = os.environ.get("CROSS", "arm-none-eabi-")
 
-# By the object's path, the first that fits.
+# The first whose pattern is found in the object's path.
 PARTS = (("library", r"/mini_stream\.o$"),
          ("port", r"/port/lwip/"),
          ("flash", r"/port/(flash|semihosting)/"),
@@ -43,18 +45,18 @@ PARTS = (("library", r"/mini_stream\.o$"),
 BANNER = re.compile(r"^/\* -{60,}\n \* \d+ (.+)\n", re.M)
 HEADER = re.compile(r"^ +\[ *\d+\] (\.\S+) +(\S+) +([0-9a-f]+) [0-9a-f]+ "
                     r"([0-9a-f]+) [0-9a-f]+ +([A-Zxop]*) ", re.M)
-# In the map. A long name has its numbers on the next line.
+# Of the map, in which a long name has its numbers on the next line.
 ENTRY = re.compile(r"^( ?)(\*fill\*|\.\S+|COMMON)\s+0x([0-9a-f]+)"
                    r"\s+0x([0-9a-f]+)(?: *| +(\S.*))$", re.M)
 SYMBOL = re.compile(r" (\S+)\t.*/mini_stream\.c:(\d+)$", re.M)
 
-# In flash, in RAM, or (data with its first values) in both.
+# In flash, in RAM, or in both (data with initial values).
 Piece = collections.namedtuple("Piece", "address size part section name "
                                         "flash ram")
 
 
 def sections(source):
-    """The sections of mini_stream.c, of this text: first line and name."""
+    """The sections of mini_stream.c, given its text: (first line, name)."""
     return [(source.count("\n", 0, match.start()) + 1, match.group(1))
             for match in BANNER.finditer(source)]
 
@@ -67,21 +69,16 @@ def output(tool, *words):
         raise ValueError(str(error)) from error
 
 
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
-
-
 class Parts:
     def __init__(self, elf):
         self.elf = elf
         self.sections = sections(read("mini_stream.c"))
-        self.lines = {}  # of mini_stream.c, where each name is defined
+        self.lines = {}  # of mini_stream.c: the line that defines each name
         self.pieces = sorted(self.read_map())
         self.compare()
 
     def total(self, memory):
-        """Bytes of "flash" or "ram"."""
+        """The bytes used of "flash" or "ram"."""
         return sum(piece.size for piece in self.pieces
                    if getattr(piece, memory))
 
@@ -106,9 +103,9 @@ class Parts:
                                        entries[outer], memory)
 
     def divide(self, outer, address, end, entries, memory):
-        """The pieces of a section of the image, one after the other without
-        a gap. Where texts are merged the map repeats sizes: a piece ends
-        where the next one begins."""
+        """Yields the pieces of a section of the image in order, without gaps. A
+        piece ends where the next begins: the map's sizes repeat merged
+        texts."""
         starts = [entry[0] for entry in entries[1:]] + [end]
         for (start, size, name, origin), following in zip(entries, starts):
             if start != address:
@@ -122,7 +119,7 @@ class Parts:
                              f"is at {address:#x}; it is of another image")
 
     def origin(self, outer, name, path):
-        """Part, section and name of a piece, by what the map says of it."""
+        """Part, section and name of a piece, from its entry in the map."""
         if outer == ".stack":
             return "stack", None, ""
         if name == "*fill*":
@@ -139,9 +136,8 @@ class Parts:
         return part, section, name
 
     def section(self, path, name):
-        """The section that a piece is from: texts are named like the function
-        that has them, which need not be in the image. jsmn's functions are
-        of the section that calls them."""
+        """A piece's section. Texts are named after their function, which may be
+        missing in the image. jsmn counts for the section that calls it."""
         if name.startswith("jsmn_"):
             return "object"
         if not self.lines:
@@ -154,7 +150,7 @@ class Parts:
         return found[-1] if found else None
 
     def compare(self):
-        """With what the image's own headers say."""
+        """Compares the totals with the image's own headers."""
         text, data, bss = (int(word) for word in
                            output("size", self.elf).splitlines()[1].split()[:3])
         for memory, size in (("flash", text + data), ("ram", data + bss)):

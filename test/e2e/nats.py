@@ -1,10 +1,11 @@
-"""A client of a NATS server, as far as the tests of the gateway need one: it
-shares no code with the gateway's.
+"""A client of a NATS server with what the gateway's tests need. It shares no
+code with the gateway's client.
 
 SPDX-License-Identifier: 0BSD
 """
 import base64
 import collections
+import contextlib
 import json
 import socket
 import time
@@ -12,7 +13,7 @@ import time
 from e2e import HANG_S, check
 
 Message = collections.namedtuple("Message", "subject reply data headers")
-# What a stream has stored: its number, subject, headers, text.
+# A stored message of a stream.
 Stored = collections.namedtuple("Stored", "number subject headers data")
 
 
@@ -21,8 +22,8 @@ def headers_of(text):
             (line.partition(":") for line in text.splitlines()[1:] if line)}
 
 
-class Nats:
-    """A connection. context: TLS, or None; who: what CONNECT says of that."""
+class Nats(contextlib.AbstractContextManager):
+    """A connection. context: TLS, or None. who: credentials for CONNECT."""
 
     def __init__(self, port, context=None, **who):
         self.socket = socket.create_connection(("127.0.0.1", port), HANG_S)
@@ -39,8 +40,6 @@ class Nats:
         check(self.lines.readline() == b"PONG\r\n", "no PONG")
         self.inboxes = 0
 
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         self.lines.close()
@@ -58,8 +57,7 @@ class Nats:
         self.send(f"SUB {subject} {self.inboxes}\r\n".encode())
 
     def refused(self, line):
-        """What the broker has against a line of the protocol, and says before
-        anything else."""
+        """Sends a line of the protocol. Returns the broker's errors."""
         self.send(line.encode() + b"\r\nPING\r\n")
         errors = []
         while (said := self.lines.readline()) != b"PONG\r\n":
@@ -75,7 +73,7 @@ class Nats:
             try:
                 line = self.lines.readline()
             except TimeoutError:
-                # The file is of no use any more once a read of it timed out.
+                # A file whose read timed out cannot be read again.
                 self.lines = self.socket.makefile("rb")
                 return None
             check(line, "the broker has ended the connection")
@@ -104,12 +102,12 @@ class Nats:
         return message.data
 
     def api(self, word, **fields):
-        """An answer of JetStream's, which may be an error."""
+        """A response of JetStream, which may be an error."""
         return json.loads(self.request(f"$JS.API.{word}",
                                        json.dumps(fields).encode()))
 
     def create(self, word, **more):
-        """The stream mst_WORD as a gateway makes it, except for this."""
+        """Creates the stream mst_WORD as a gateway does, except for more."""
         self.api(f"STREAM.CREATE.mst_{word}", name=f"mst_{word}",
                  **{"subjects": [f"mst.{word}.*"], "storage": "file",
                     "retention": "limits", "discard": "old",
@@ -117,13 +115,13 @@ class Nats:
                     **more})
 
     def last_of(self, stream, subject):
-        """The text of the last message of a subject, or None."""
+        """The last message of a subject as text, or None."""
         message = self.api(f"STREAM.MSG.GET.{stream}",
                            last_by_subj=subject).get("message")
         return message and base64.b64decode(message["data"]).decode()
 
     def stored(self, stream):
-        """All that the stream has, in its order."""
+        """All messages of a stream in order."""
         state = self.api(f"STREAM.INFO.{stream}", deleted_details=True)["state"]
         deleted = set(state.get("deleted") or ())
         numbers = [each for each in
@@ -131,8 +129,8 @@ class Nats:
                    if each not in deleted]
         found = {}
         end = time.monotonic() + HANG_S
-        # One that is read while another is written may not be found (seen with
-        # nats-server 2.9.10): it is asked for again.
+        # A message read while another is written may not be found (seen with
+        # nats-server 2.9.10), so it is requested again.
         while missing := [each for each in numbers if each not in found]:
             check(time.monotonic() < end, f"{stream} does not show {missing}")
             for i in range(0, len(missing), 500):

@@ -1,5 +1,5 @@
-"""NATS' keys (Ed25519, by the openssl command) and the JWTs that they sign:
-what its own tool `nsc` makes.
+"""Keys of NATS (Ed25519, by the openssl command) and JWTs signed with them, as
+the tool `nsc` of NATS makes them.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -7,8 +7,11 @@ import base64
 import binascii
 import json
 import os
+import pathlib
 import subprocess
 import time
+
+from e2e import write_file
 
 KINDS = {"operator": 14 << 3, "account": 0, "user": 20 << 3}
 SEED = 18 << 3
@@ -41,15 +44,14 @@ def url_text(data):
 
 
 class Key:
-    """A key of a kind, kept in a folder: name is its public half."""
+    """A key of a kind, stored in a folder. name is its public half."""
 
     def __init__(self, folder, kind):
         self.folder = folder
         self.kind = kind
         secret = os.urandom(32)
         self.path = os.path.join(folder, f"{kind}-{secret[:4].hex()}.der")
-        with open(self.path, "wb") as file:
-            file.write(PKCS8 + secret)
+        pathlib.Path(self.path).write_bytes(PKCS8 + secret)
         public = openssl("pkey", "-inform", "DER", "-in", self.path, "-pubout",
                          "-outform", "DER")[-32:]
         prefix = KINDS[kind]
@@ -58,23 +60,21 @@ class Key:
                             + secret)
 
     def jwt(self, subject, **claims):
-        """What this key says of another one."""
+        """A JWT about another key, signed by this one."""
         body = {"jti": subject.name, "iat": int(time.time()),
                 "iss": self.name, "name": subject.kind, "sub": subject.name,
                 "nats": {"type": subject.kind, "version": 2, **claims}}
         text = ".".join(url_text(json.dumps(part).encode()) for part in (
             {"typ": "JWT", "alg": "ed25519-nkey"}, body))
-        path = os.path.join(self.folder, "to-sign")
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
+        path = write_file(os.path.join(self.folder, "to-sign"), text)
         return text + "." + url_text(openssl(
             "pkeyutl", "-sign", "-rawin", "-keyform", "DER", "-inkey",
             self.path, "-in", path))
 
 
 def make_operator(folder):
-    """A broker's configuration of an operator, and the credentials of a user
-    who may do anything in an account."""
+    """Returns a broker's configuration with an operator, and the credentials of
+    a user with all rights in an account."""
     operator, system, account = (Key(folder, kind) for kind in (
         "operator", "account", "account"))
     user = Key(folder, "user")

@@ -1,4 +1,4 @@
-"""Every kind of secret, put wherever a client of the sandbox can put one.
+"""Puts every kind of secret wherever a client of the sandbox can put one.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -10,7 +10,7 @@ import urllib.parse
 import websockets
 
 SECRET = "sandbox-secret"
-STRANGE = "s3cr3t-of-nobody"  # of no client that the sandbox knows
+STRANGE = "s3cr3t-of-nobody"  # no known client's
 SCOPES = ("exchange:read_aggregated_marketdata_stream "
           "transfer:write_crypto_destination_address")
 FORM = "application/x-www-form-urlencoded"
@@ -22,14 +22,14 @@ def basic(secret):
 
 
 class Planter:
-    """What must not show up anywhere is in secrets."""
+    """secrets: all texts that must not appear anywhere."""
 
     def __init__(self, service):
         self.service = service
         self.secrets = {SECRET, STRANGE, basic(SECRET), basic(STRANGE)}
 
     def send(self, url, data=None, method=None, **headers):
-        """The body of the answer."""
+        """Sends a request. Returns the body of the response."""
         return self.service.fetch(url, data, method, **headers)[2]
 
     def ask_token(self, content_type=FORM, authorization=None, body=None,
@@ -112,7 +112,7 @@ class Planter:
         await stream.close(1000, token)
 
     def plant_all(self):
-        """Returns a token that is good."""
+        """Plants all kinds. Returns a valid token."""
         token = self.ask_token()
         self.plant_in_token_requests()
         self.plant_in_addresses(token)
@@ -120,5 +120,5 @@ class Planter:
         return token
 
     def found_in(self, text):
-        """Those that are in the text."""
+        """The secrets that the text contains."""
         return [secret for secret in self.secrets if secret in text]

@@ -1,5 +1,5 @@
-"""A client of the sandbox that shares no code with it: its messages, and a
-simple order book that follows them.
+"""A client of the sandbox that shares no code with it, and a simple order book
+built from its messages: the reference.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -14,12 +14,11 @@ import time
 
 import websockets
 
+from e2e import FOUR_MARKETS as MARKETS
 from e2e import HANG_S, Sandbox, check, milliseconds, parse_time
 
-# Changes a second of each market: little, since a client that is slower than
-# the service never catches up.
+# Changes a second of each market: a client slower than this never catches up.
 RATE = 30
-MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
 CHANNELS = ("market_data", "market_data.top_of_book", "execution_data")
 BOOK, TOP, EXECUTION = CHANNELS
 Decimal = decimal.Decimal
@@ -31,12 +30,10 @@ def numbers(execution):
             Decimal(execution["price"]), Decimal(execution["amount"]))
 
 
-# ---------------------------------------------------------------------------
-# The reference
-# ---------------------------------------------------------------------------
+# ---- The reference ----
 
 class Book:
-    """Bids and asks by price, as the field notes merge them."""
+    """Bids and asks by price, merged as the field notes say."""
 
     def __init__(self):
         self.sides = None  # until the snapshot
@@ -80,9 +77,7 @@ class Book:
                 self.change(update)
 
 
-# ---------------------------------------------------------------------------
-# Service and client
-# ---------------------------------------------------------------------------
+# ---- Service and client ----
 
 class Service(Sandbox):
     """One running sandbox."""
@@ -96,7 +91,7 @@ class Service(Sandbox):
         return status
 
     def http(self, url, method="GET", data=None):
-        """(status, content type, parsed body)"""
+        """Returns (status, content type, parsed body)."""
         status, headers, body = self.fetch(url, data, method)
         return status, headers.get_content_type(), json.loads(body)
 
@@ -108,7 +103,7 @@ class Service(Sandbox):
                          method)
 
     def executions(self, market, since=None):
-        """(the answer, its executions as numbers)"""
+        """Returns (the response, its executions as numbers)."""
         query = f"/executions?market={market}"
         status, kind, answer = self.truth(
             query + (f"&since={since}" if since else ""))
@@ -117,7 +112,7 @@ class Service(Sandbox):
 
 
 class Client:
-    """One connection, and all that came over it."""
+    """One connection, and all messages received on it."""
 
     def __init__(self, service, socket):
         self.service = service
@@ -136,15 +131,14 @@ class Client:
         return message
 
     async def closed(self):
-        """Receives until the connection is closed: its code."""
+        """Receives until the connection is closed. Returns the close code."""
         with contextlib.suppress(websockets.ConnectionClosed):
             while True:
                 await self.receive()
         return self.socket.close_code
 
     async def until(self, condition, what, step=1):
-        """Receives until the condition of this client holds; looks each step
-        messages."""
+        """Receives until condition(self), tested every step messages."""
         end = time.monotonic() + HANG_S
         while not condition(self):
             check(time.monotonic() < end, f"never: {what}")
@@ -152,7 +146,7 @@ class Client:
                 await self.receive()
 
     async def request(self, action, channels=None):
-        """The answer; what comes before it is kept, too."""
+        """Sends a request. Returns the response; keeps what comes before it."""
         message = {"type": action}
         if channels is not None:
             message["channels"] = channels
@@ -188,7 +182,7 @@ def entries(channels, markets):
 
 @contextlib.asynccontextmanager
 async def connected(service):
-    """A client of a service that is ready."""
+    """A client connected to a service that is ready."""
     token = await asyncio.to_thread(service.token)
     async with websockets.connect(
             service.urls["ws_url"], ssl=service.tls, max_size=None,
@@ -209,25 +203,30 @@ async def client_of(*options, rate=RATE, kind=Service):
     check(status == 0, f"the sandbox ended with {status}")
 
 
-# ---------------------------------------------------------------------------
-# Truth
-# ---------------------------------------------------------------------------
+# ---- Truth ----
 
 class Different(AssertionError):
-    """The reference is not the truth."""
+    """The reference differs from the truth."""
 
 
 class Missing(AssertionError):
-    """There was no message of the truth's time."""
+    """No message had the truth's time."""
+
+
+async def while_reading(client, call, *arguments):
+    """Runs a call in a thread while the client reads: one that does not read is
+    closed. Returns the call's result."""
+    running = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
+    while not running.done():
+        await client.receive()
+    return await running
 
 
 async def compare(client, market):
-    """The truth now, and the reference once it has come as far."""
-    fetch = asyncio.ensure_future(asyncio.to_thread(
-        client.service.truth, f"?market={market}"))
-    while not fetch.done():  # a client that does not read is closed
-        await client.receive()
-    status, kind, truth = await fetch
+    """Compares the current truth with the reference once that has reached its
+    time. Returns False if the reference begins later."""
+    status, kind, truth = await while_reading(
+        client, client.service.truth, f"?market={market}")
     check((status, kind) == (200, "application/json"), "truth")
     check(set(truth) == {"market", "time", "bids", "asks"} and
           truth["market"] == market, "fields of the truth")
@@ -249,8 +248,18 @@ async def compare(client, market):
     return True
 
 
+async def check_refused(client, *cases):
+    """Checks that each (query, method) is refused with this status."""
+    for query, method, status in cases:
+        got, kind, problem = await asyncio.to_thread(
+            client.service.truth, query, method)
+        check((got, kind) == (status, "application/problem+json"),
+              f"{query}: {got} {kind}")
+        check(problem["status"] == status and problem["detail"], problem)
+
+
 async def follow(client, rounds=4):
-    """Several comparisons of each market, with changes between them."""
+    """Compares each market several times, with changes in between."""
     for market in MARKETS:
         compared = 0
         while compared < rounds:

@@ -1,5 +1,5 @@
-"""A program on a terminal: in tmux, which shows what a person would see, and on
-a bare pseudo-terminal, which counts what is written to it.
+"""A program on a terminal: in tmux, which gives the screen as a person sees it,
+and on a bare pseudo-terminal, which gives the bytes written.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -13,12 +13,12 @@ import subprocess
 import termios
 import time
 
-from e2e import HANG_S, check, wait_for
+from e2e import HANG_S, check, read_file, wait_for
 
 
 class Terminal:
-    """A command in a window of tmux, by a shell that says at the end what its
-    exit status was. folder is its own."""
+    """A command in a window of tmux. A shell runs it and prints its exit status
+    at the end. No other program uses folder."""
 
     def __init__(self, folder, command, columns, rows, environment):
         self.folder = folder
@@ -39,7 +39,7 @@ class Terminal:
                               text=True).stdout
 
     def screen(self, *options):
-        """The lines that stand there."""
+        """The lines of the screen."""
         return self.tmux("capture-pane", "-p", *options).split("\n")[:-1]
 
     def text(self):
@@ -55,8 +55,7 @@ class Terminal:
         return self.tmux("display-message", "-p", f"#{{{name}}}").strip()
 
     def until(self, what, condition):
-        """Waits until condition(text) holds for the screen; returns what it
-        gave."""
+        """Waits until condition(screen) is true. Returns its result."""
         return wait_for(lambda: condition(self.text()),
                         lambda: f"{what}:\n{self.text()}")
 
@@ -66,14 +65,13 @@ class Terminal:
         return self.text()
 
     def file(self, name):
-        with open(os.path.join(self.folder, name), encoding="ascii") as file:
-            return file.read()
+        return read_file(os.path.join(self.folder, name))
 
     def pid(self):
         return int(self.file("pid"))
 
     def ended(self):
-        """Its exit status, with the terminal given back as it was."""
+        """Checks that it restored the terminal. Returns the exit status."""
         self.until("ended", lambda text: "ended with" in text)
         text = self.text()
         check(self.show("alternate_on") == "0", "the other screen is left on")
@@ -85,7 +83,7 @@ class Terminal:
         return int(text.split("ended with ")[1].split()[0])
 
     def quit(self, status=0):
-        """Ends it as its user does, with this exit status."""
+        """Ends it by its key, and expects this exit status."""
         self.keys("q")
         check(self.ended() == status, self.text())
 
@@ -95,7 +93,7 @@ class Terminal:
 
 
 class Line:
-    """A command on a pseudo-terminal: what it writes, and when."""
+    """A command on a pseudo-terminal: the bytes it writes, with their times."""
 
     def __init__(self, command, columns, rows, environment, error=None):
         self.chunks = [(time.monotonic(), b"")]
@@ -109,21 +107,21 @@ class Line:
         os.close(slave)
 
     def read(self, seconds=HANG_S):
-        """Reads for so long, or to its end. Returns the bytes of all."""
+        """Reads for this time, or to its end. Returns all bytes so far."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if not select.select([self.master], [], [], 0.05)[0]:
                 continue
             try:
                 data = os.read(self.master, 65536)
-            except OSError:  # nobody has the other side any more
+            except OSError:  # the other end is closed
                 break
             self.chunks.append((time.monotonic(), data))
         return b"".join(data for _, data in self.chunks)
 
     def most_in_a_second(self):
-        """Of what was read in the second behind any read: what was written
-        since is in it, however late it was read."""
+        """The most bytes read in the second after any read. Bytes written since
+        that read count, however late they were read."""
         return max(sum(len(data) for other, data in self.chunks
                        if at < other <= at + 1) for at, _ in self.chunks)
 

@@ -7,15 +7,15 @@ import re
 import socket
 import subprocess
 
-from e2e import HANG_S, free_port, wait_for, write_file
+from e2e import HANG_S, free_port, read_file, wait_for, write_file
 
 LOGIN = "trader:s%33cret"
 PASSWORD = "s3cret"
 
 
 class Tinyproxy:
-    """Its files are in the directory path; more lines of its configuration may
-    follow. Runs from start() to stop(), as often as that, or as a context."""
+    """A proxy with its files in a folder. lines: more of its configuration. It
+    runs from start() to stop(), any number of times, or as a context."""
 
     def __init__(self, path, *lines):
         self.port = free_port()
@@ -56,6 +56,5 @@ class Tinyproxy:
         self.stop()
 
     def tunnels(self):
-        """The servers that it was asked for."""
-        with open(self.log, encoding="utf-8") as file:
-            return re.findall(r"CONNECT (\S+) HTTP", file.read())
+        """The servers to which a client asked for a tunnel."""
+        return re.findall(r"CONNECT (\S+) HTTP", read_file(self.log))

@@ -1,4 +1,4 @@
-"""Certificates for interop_tls.py, made with the openssl command.
+"""Makes certificates for tests with the openssl command.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -7,7 +7,7 @@ import re
 import ssl
 import time
 
-from e2e import check, run_program, write_file
+from e2e import check, read_file, run_program, write_file
 
 CA_CONFIG = """[ca]
 default_ca = any
@@ -31,7 +31,7 @@ subjectKeyIdentifier = hash
 authorityKeyIdentifier = keyid
 subjectAltName = {}
 """
-# Its own issuer, and a server.
+# Of a server that is its own issuer.
 OWN = """basicConstraints = critical, CA:TRUE
 subjectAltName = DNS:localhost
 """
@@ -54,17 +54,13 @@ class Certificates:
         return os.path.join(self.folder, name)
 
     def read(self, *names):
-        text = ""
-        for name in names:
-            with open(self.path(name + ".pem"), encoding="ascii") as file:
-                text += file.read()
-        return text
+        return "".join(read_file(self.path(name + ".pem")) for name in names)
 
     def write(self, name, text):
         return write_file(self.path(name), text)
 
     def bundle(self, name, *names):
-        """Several certificates in one file; returns its path."""
+        """Writes several certificates to one file. Returns its path."""
         return self.write(name + ".pem", self.read(*names))
 
     def openssl(self, *arguments):
@@ -73,9 +69,8 @@ class Certificates:
 
     def issue(self, name, issuer, extensions, common_name=None, key="P-256",
               valid=(-30, 30), digest="sha256"):
-        """key: a curve, ed25519, or the bits of an RSA key; valid: minutes
-        from now.
-        A clock that is wrong by an hour, a time zone, does not get by."""
+        """Makes a certificate. key: a curve, ed25519 or bits of RSA. valid: few
+        minutes from now, so that a clock wrong by a time zone fails."""
         kind = (["rsa:" + key] if key.isdigit() else
                 [key] if key == "ed25519" else
                 ["ec", "-pkeyopt", "ec_paramgen_curve:" + key])
@@ -97,17 +92,17 @@ class Certificates:
                      "-md", digest)
 
     def context(self, name):
-        """Python's TLS, as a server with NAME-chain.pem and NAME.key."""
+        """Python's TLS for a server with NAME-chain.pem and NAME.key."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.path(name + "-chain.pem"),
                                 self.path(name + ".key"))
-        # Python would take any end for one with a close_notify.
+        # Otherwise Python ignores an end without close_notify.
         context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
         return context
 
 
 def make_certificates(folder):
-    """All that interop_tls.py uses, good and bad; "anchors" are trusted."""
+    """Makes good and bad ones for interop_tls.py. "anchors" are trusted."""
     certificates = Certificates(folder)
     make, localhost = certificates.issue, SERVER.format("DNS:localhost")
     for kind, key, digest in (("ec", "P-256", "sha256"),
@@ -130,11 +125,11 @@ def make_certificates(folder):
     make("old-chain", "old-between", localhost)
     make("unknown-root", "unknown-root", ISSUER)
     make("unknown", "unknown-root", localhost)
-    # Calls itself what a trusted one is called, and has another key.
+    # Has a trusted one's name and another key.
     make("forged-root", "forged-root", ISSUER, "root-ec")
     make("forged", "forged-root", localhost)
     make("self-signed", "self-signed", localhost)
-    # Issued by a server's certificate, which is no issuer.
+    # Issued by a server's certificate, which must not issue.
     make("no-issuer", "ec", localhost)
     certificates.bundle("to-root", "between-384", "root-384")
     certificates.bundle("no-issuer-chain", "ec", "between-ec")

@@ -1,9 +1,10 @@
-"""What interop_*.py need: servers, most of TLS, that do as they are told, and
-mini-stream as a user runs it.
+"""Shared by interop_*.py: servers whose behaviour a test controls, most of them
+with TLS, and mini-stream as a user runs it.
 
 SPDX-License-Identifier: 0BSD
 """
 import base64
+import contextlib
 import hashlib
 import itertools
 import os
@@ -16,7 +17,8 @@ import struct
 import subprocess
 import threading
 
-from e2e import HANG_S, RUN, TOOL, environment_with, equal, wait_for
+from e2e import (HANG_S, RUN, TOOL, Reader, environment_with, equal, read_file,
+                 wait_for)
 
 SERVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                        "tls_stream.py")
@@ -30,40 +32,32 @@ def matches(pattern, text, what):
 
 
 def wait_until(read, pattern, what, process):
-    """The match of the pattern in the text of read()."""
+    """Waits until the text of read() has the pattern. Returns the match."""
     return wait_for(lambda: re.search(pattern, read(), re.MULTILINE),
                     lambda: f"{what}: {pattern!r} in\n{read()}",
                     process=process)
 
 
-# ---------------------------------------------------------------------------
-# openssl s_server
-# ---------------------------------------------------------------------------
+# ---- openssl s_server ----
 
-class Process:
-    """A program whose output is kept as one text, and that ends with it."""
+class Process(Reader):
+    """A program whose output is kept as one text."""
 
     def __init__(self, command):
         self.output = b""
-        self.process = subprocess.Popen(
+        super().__init__(subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT)
-        self.reader = threading.Thread(target=self.read)
-        self.reader.start()
+            stderr=subprocess.STDOUT))
 
     def read(self):
-        while True:
-            data = os.read(self.process.stdout.fileno(), 65536)
-            if not data:
-                break
+        while data := os.read(self.process.stdout.fileno(), 65536):
             self.output += data
 
     def text(self):
         return self.output.decode("latin-1")
 
     def until(self, pattern, process=None):
-        """Waits for this output, as long as the process (its own, or another
-        that leads to the output) runs."""
+        """Waits for this output while this or the given process runs."""
         return wait_until(self.text, pattern, self.process.args[0],
                           process or self.process)
 
@@ -71,20 +65,14 @@ class Process:
         self.process.stdin.write(text.encode())
         self.process.stdin.flush()
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.reader.join()
+    def kill(self):
+        super().kill()
         self.process.stdin.close()
-        self.process.stdout.close()
 
 
 class OpensslServer(Process):
-    """openssl s_server: prints what comes, sends what it is given. It serves
-    one connection after the other."""
+    """openssl s_server: prints what it receives, sends its standard input, and
+    serves one connection after the other."""
 
     def __init__(self, *arguments):
         super().__init__(["openssl", "s_server", "-accept", "127.0.0.1:0",
@@ -93,19 +81,17 @@ class OpensslServer(Process):
 
 
 def server_of(certificates, name, *arguments, chain=None):
-    """One with a certificate and, if named, its chain."""
+    """Runs openssl s_server with a certificate and, if named, its chain."""
     path = certificates.path
     more = ("-cert_chain", path(chain + ".pem")) if chain else ()
     return OpensslServer("-cert", path(name + ".pem"), "-key",
                          path(name + ".key"), *more, *arguments)
 
 
-# ---------------------------------------------------------------------------
-# Servers in Python
-# ---------------------------------------------------------------------------
+# ---- Servers in Python ----
 
 def read_request(read):
-    """Reads an HTTP request, header and body, by read(), which gives text."""
+    """Reads an HTTP request with read(), which returns text."""
     text = ""
     while "\r\n\r\n" not in text:
         text += read()
@@ -114,6 +100,13 @@ def read_request(read):
     while len(text) < end:
         text += read()
     return text
+
+
+def hang_up(connection):
+    """Ends its sending side, and reads until the client's end."""
+    connection.shutdown(socket.SHUT_WR)
+    while connection.recv(65536):
+        pass
 
 
 class Peer:
@@ -135,7 +128,7 @@ class Peer:
             self.socket.sendall(data[at:at + step])
 
     def take(self):
-        """Reads ciphertext; an end without close_notify is an end."""
+        """Reads ciphertext. An end without close_notify counts as an end."""
         data = self.socket.recv(65536)
         if data:
             self.incoming.write(data)
@@ -162,17 +155,17 @@ class Peer:
         return data.decode("latin-1")
 
     def request(self):
-        """Reads an HTTP request: its header and body, as text."""
+        """Reads an HTTP request, header and body, as text."""
         return read_request(self.read)
 
     def send(self, data, record=16384, damage=False):
-        """Sends in records of so many bytes, or ones that fail their MAC."""
+        """Sends data in records of this size; damage makes their MAC wrong."""
         for at in range(0, len(data), record):
             self.tls.write(data[at:at + record])
             self.flush(damage)
 
     def close_notify(self):
-        """Sends a close_notify, waits for none."""
+        """Sends a close_notify and does not wait for the client's."""
         try:
             self.tls.unwrap()
         except ssl.SSLWantReadError:
@@ -180,7 +173,7 @@ class Peer:
         self.flush()
 
     def closed(self):
-        """Waits for the client's end; was it a close_notify?"""
+        """Waits for the client's end. True if it was a close_notify."""
         try:
             while self.wait(self.tls.read, 65536):
                 pass
@@ -189,19 +182,16 @@ class Peer:
             return False
 
     def end(self, notify=False):
-        """Ends what is sent, and reads until the client has, too."""
+        """The same, after a close_notify if asked for."""
         if notify:
             self.close_notify()
-        self.socket.shutdown(socket.SHUT_WR)
-        while self.socket.recv(65536):
-            pass
+        hang_up(self.socket)
 
     def relay(self, port, record):
-        """Passes plaintext to a server on this port and back, in records of
-        so many bytes."""
+        """Passes plaintext to a server and back, in records of this size."""
         with socket.create_connection(("127.0.0.1", port)) as backend:
             while True:
-                try:  # some may have come with the end of the handshake
+                try:  # data may have come with the end of the handshake
                     while data := self.tls.read(65536):
                         backend.sendall(data)
                     break
@@ -219,7 +209,7 @@ class Peer:
 
 
 def upgrade(request, accept=None, more=""):
-    """The response to a WebSocket's opening handshake."""
+    """The response to an opening handshake of a WebSocket."""
     if not accept:
         key = re.search("Sec-WebSocket-Key: (.*)\r", request)[1]
         accept = base64.b64encode(hashlib.sha1(
@@ -234,8 +224,8 @@ CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
 
 def read_frame(take, masks=None):
-    """Reads a frame by take(length): opcode, fin, payload. It must be masked;
-    the masking key is added to the set masks."""
+    """Reads a frame with take(length). Returns opcode, fin, payload. The frame
+    must be masked; its masking key is added to the set masks."""
     first, second = take(2)
     equal(first & 0x70, 0, "reserved bits")
     equal(second & 0x80, 0x80, "mask bit")
@@ -253,7 +243,7 @@ def read_frame(take, masks=None):
 
 
 def frame(opcode, data=b"", fin=True, first=0, length=None):
-    """A frame as a server sends it, or one that is wrong in some way."""
+    """A server's frame. first and length replace these fields of the header."""
     header = bytes([first or (0x80 if fin else 0) | opcode])
     if length is None:
         length = (bytes([len(data)]) if len(data) < 126 else
@@ -262,9 +252,9 @@ def frame(opcode, data=b"", fin=True, first=0, length=None):
     return header + length + data
 
 
-class Server:
-    """Serves connections, one after the other, with handler(connection), which
-    may fail in these ways: the client left, and the test looks at that."""
+class Server(contextlib.AbstractContextManager):
+    """Serves one connection after the other with handler(connection). Errors in
+    forgives are ignored: the client left, which the test itself checks."""
 
     def __init__(self, handler, family=socket.AF_INET, forgives=OSError):
         self.handler, self.forgives = handler, forgives
@@ -289,11 +279,8 @@ class Server:
                     self.handler(connection)
                 except self.forgives:
                     pass
-                except Exception as error:  # whatever it is, report it
+                except Exception as error:  # any error is reported
                     self.failures.append(error)
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         self.stopping = True
@@ -304,12 +291,10 @@ class Server:
             raise self.failures[0]
 
 
-# ---------------------------------------------------------------------------
-# mini-stream
-# ---------------------------------------------------------------------------
+# ---- mini-stream ----
 
-class Tool:
-    """mini-stream stream, its output in files."""
+class Tool(contextlib.AbstractContextManager):
+    """mini-stream stream, with its output in files."""
     numbers = itertools.count()
 
     def __init__(self, folder, ca, arguments):
@@ -324,18 +309,12 @@ class Tool:
                  *arguments], env=environment, stdin=subprocess.DEVNULL,
                 stdout=out, stderr=err)
 
-    def read(self, which):
-        with open(self.paths[which], encoding="utf-8") as file:
-            return file.read()
-
     def out(self):
-        return self.read(0)
+        return read_file(self.paths[0])
 
     def err(self):
-        return self.read(1)
+        return read_file(self.paths[1])
 
-    def interrupt(self):
-        self.process.send_signal(signal.SIGINT)
 
     def wait(self):
         try:
@@ -344,28 +323,25 @@ class Tool:
             raise AssertionError(f"does not end:\n{self.err()}") from None
 
     def finish(self, status):
-        """Waits for its end, with this exit status."""
+        """Waits for its end, and expects this exit status."""
         self.wait()
         equal(self.process.returncode, status, f"exit status\n{self.err()}")
 
     def end(self, status=0):
-        """Ends it as its user does."""
-        self.interrupt()
+        """Ends it by SIGINT, as a user does."""
+        self.process.send_signal(signal.SIGINT)
         self.finish(status)
 
     def until(self, read, pattern):
-        """Waits for this output: of read, self.out or self.err."""
+        """Waits for this output of read, which is self.out or self.err."""
         wait_until(read, pattern, "output", self.process)
 
     def failures(self):
-        """What it said of connections, but that it closed one as asked; that
-        is said only where nothing has gone wrong."""
+        """The errors with which its connections ended. Only the last one may
+        have been closed on request."""
         said = re.findall(r"^\S+ closed - (.*)$", self.err(), re.MULTILINE)
         equal("on request" in said[:-1], False, "before the end")
         return [each for each in said if each != "on request"]
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         self.process.kill()

@@ -1,9 +1,9 @@
-"""The streaming endpoint, as far as interop_tls.py needs it, by the
-websockets package: one snapshot, update, best price, trade and heartbeat.
+"""A small streaming endpoint for interop_tls.py, by the websockets package. It
+sends one snapshot, update, best price, trade and heartbeat.
 
 Usage: tls_stream.py LEVELS [CERTIFICATE KEY]
-LEVELS: of each side of the snapshot; without a certificate: plain TCP.
-Prints its port, then what it sees, and ends with its standard input.
+LEVELS: the number of levels of each side. Without a certificate: plain TCP.
+Prints its port, then what it receives. Ends when its standard input ends.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
@@ -32,7 +32,7 @@ def message(channel, **payload):
 
 
 def pushed():
-    """The data messages, one of each kind."""
+    """Yields the data messages, one of each kind."""
     yield message("market_data", market=MARKET, type="SNAPSHOT",
                   time=TIME + "006Z", bids=side(50000, -1, LEVELS),
                   asks=side(50001, 1, LEVELS))

@@ -1,4 +1,4 @@
-"""A token endpoint that gives everyone a token, and no stream.
+"""A token endpoint that gives everyone a token, without a stream.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -27,9 +27,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def token_endpoint(tls=None, meanwhile=lambda: None, upgrades=None, **fields):
-    """Its port on loopback; tls: an ssl.SSLContext, without which it is plain;
-    meanwhile() is called before an answer, which has these fields besides the
-    usual ones; upgrades: to which the paths of other requests are added."""
+    """Yields its port on loopback. tls: an ssl.SSLContext; None: plain.
+    meanwhile() is called before each response; fields are added to the
+    response; the paths of other requests are appended to upgrades."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         if tls:
             server.socket = tls.wrap_socket(server.socket, server_side=True)

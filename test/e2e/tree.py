@@ -13,11 +13,11 @@ import subprocess
 import tempfile
 import termios
 
-from e2e import BUILD, Reader, check, environment_with, wait_for
+from e2e import BUILD, Reader, check, environment_with, read_file, wait_for
 
 
 def tracked():
-    """The files of the project, also where there is no repository."""
+    """The files of the project, also outside a repository."""
     if os.path.exists(".git"):
         listed = subprocess.run(["git", "ls-files", "-z"], check=True,
                                 capture_output=True, text=True).stdout
@@ -28,11 +28,11 @@ def tracked():
             for name in names]
 
 
-class Copy:
-    """A fresh copy of the project, with what is built already."""
+class Copy(tempfile.TemporaryDirectory):
+    """A fresh copy of the project, with the programs already built."""
 
     def __enter__(self):
-        self.path = tempfile.mkdtemp()
+        self.path = super().__enter__()
         self.tree = os.path.join(self.path, "tree")
         for name in tracked():
             copy = os.path.join(self.tree, name)
@@ -42,8 +42,6 @@ class Copy:
         os.mkdir(os.path.join(self.path, "home"))
         return self
 
-    def __exit__(self, *_):
-        shutil.rmtree(self.path)
 
     def environment(self):
         kept = environment_with(HOME=os.path.join(self.path, "home"),
@@ -60,8 +58,8 @@ class Copy:
 
 
 class Shell(Reader):
-    """The shell of somebody who follows a document: interactive, on a terminal,
-    in a copy of the project."""
+    """An interactive shell on a terminal, in a copy of the project, as used by
+    somebody who follows a document."""
     READY, FAILED = "ready to go on:", "this command failed:"
 
     def __init__(self, copy):
@@ -92,8 +90,7 @@ class Shell(Reader):
         self.keys.write(text.encode())
 
     def follow(self, text, until=None):
-        """Types a block; ends it by Ctrl-C once it has printed this. Returns
-        what it said."""
+        """Types a block, ends it by Ctrl-C after until. Returns its output."""
         begin = len(self.said)
         self.type(text)
         if until is not None:
@@ -107,15 +104,12 @@ class Shell(Reader):
         check(until is not None or self.FAILED not in said, said)
         return said
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        """Ends it, and what it has left behind."""
+    def kill(self):
+        """Kills it, and all processes that it left."""
         for path in glob.glob("/proc/[0-9]*/stat"):
-            with contextlib.suppress(OSError), open(path) as file:
-                words = file.read().rpartition(")")[2].split()
+            with contextlib.suppress(OSError):
+                words = read_file(path).rpartition(")")[2].split()
                 if int(words[3]) == self.process.pid:
                     os.kill(int(path.split("/")[2]), signal.SIGKILL)
-        self.kill()
+        super().kill()
         self.keys.close()

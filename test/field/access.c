@@ -15,9 +15,9 @@
 
 /* ---- tokens ---- */
 
-/* A life that is unusual: 21 as text, 22 longer than a timer of 32 bits, 25
- * shorter than what is kept in reserve. The stream opens, tokens are not
- * fetched over and over, and one hour later there is a good one. */
+/* Unusual lifetimes: 21 as text, 22 longer than a timer of 32 bits, 25 shorter
+ * than the reserve. The stream opens, tokens are not fetched over and over, and
+ * an hour later there is a valid one. */
 TEST_CASE(test_lives) {
     static const struct {
         const char *life;
@@ -50,8 +50,8 @@ TEST_CASE(test_lives) {
     }
 }
 
-/* What the endpoint answers for an hour: how often it is asked at most, what
- * the client says, and that all is well afterwards. */
+/* The endpoint's responses for an hour: the most requests, the client's error,
+ * and success afterwards. */
 TEST_CASE(test_refusals) {
     static const struct {
         const char *name, *raw;
@@ -108,8 +108,8 @@ TEST_CASE(test_refusals) {
 
 /* ---- HTTP ---- */
 
-/* 47: the service ends a connection that is kept, just when it is used again,
- * or before that. */
+/* 47: the service ends a kept connection, either just when it is used again or
+ * before. */
 TEST_CASE(test_kept_connection_ends) {
     for (int when = 0; when < 4; when++) {
         session_begin();
@@ -130,7 +130,7 @@ TEST_CASE(test_kept_connection_ends) {
 
 /* ---- proxies ---- */
 
-/* 44, 45, 48, 49 and 50: what a proxy answers, and what the client says. */
+/* 44, 45, 48, 49 and 50: a proxy's responses, and the client's errors. */
 TEST_CASE(test_answers_of_a_proxy) {
     static const struct {
         const char *name, *answer;

@@ -1,6 +1,6 @@
 /*
- * Reports about order books (README.md, 1 to 10): what the service sends, and
- * what the book is then.
+ * Reports about order books (README.md, 1 to 10): the service's messages and
+ * the resulting books.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -35,7 +35,7 @@ static void expect_book(const char *name, const char *expected, size_t market) {
     expect_text(name, expected, text_get(text));
 }
 
-/* A message to the first market, so many ms after the wall clock. */
+/* Sends a message of the first market, with a time after the wall clock's. */
 static void send_book(const char *type, int64_t after_ms, const char *bids,
                       const char *asks) {
     service_book(&session.service, "BTCUSD", type,
@@ -105,7 +105,7 @@ TEST_CASE(test_messages) {
     }
 }
 
-/* 1: what the book has lost sight of comes to the fore. */
+/* 1: levels that the book does not know become the best ones. */
 TEST_CASE(test_levels_out_of_sight) {
     struct mst_decimal horizon;
     char price[MST_DECIMAL_TEXT_LEN];
@@ -132,8 +132,8 @@ TEST_CASE(test_levels_out_of_sight) {
     expect_int("all again", 8, mst_book_depth(session_book(0), MST_BID));
 }
 
-/* 4: a second subscription leaves the first one's book alone; 9: messages of
- * two markets that alternate are no gaps. */
+/* 4: a second subscription does not change the first one's book; 9: alternating
+ * messages of two markets are not gaps. */
 TEST_CASE(test_two_markets) {
     session_begin();
     session_start();
@@ -158,7 +158,7 @@ TEST_CASE(test_two_markets) {
     expect_int("resyncs", 0, session_stats()->resyncs);
 }
 
-/* 6: left, and wished for again: at once, or an hour later. */
+/* 6: unsubscribed, and subscribed again at once or an hour later. */
 TEST_CASE(test_left_and_wished_for) {
     static const uint32_t pauses_ms[] = {0, 1, 1500, SESSION_HOUR};
 
@@ -178,7 +178,7 @@ TEST_CASE(test_left_and_wished_for) {
     }
 }
 
-/* 7: a snapshot is of an earlier time than what the book has. */
+/* 7: a snapshot has an earlier time than the book. */
 TEST_CASE(test_old_snapshot) {
     session_begin_open();
     send_book("UPDATE", 5000, LEVEL("99.25", "1"), "");

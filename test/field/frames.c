@@ -5,7 +5,7 @@
  */
 #include "session.h"
 
-/* 32, 33 and 36: header lines of a 101 that are none of its business. */
+/* 32, 33 and 36: header fields that do not belong in a 101. */
 TEST_CASE(test_headers_of_a_101) {
     static const char *const headers[] = {
         "Transfer-Encoding: chunked\r\n", "Content-Length: 0\r\n",
@@ -24,7 +24,7 @@ TEST_CASE(test_headers_of_a_101) {
     }
 }
 
-/* 34 and 40: what comes instead of a 101. */
+/* 34 and 40: other data instead of a 101. */
 TEST_CASE(test_instead_of_a_101) {
     static const struct {
         const char *name, *raw;
@@ -62,7 +62,7 @@ TEST_CASE(test_instead_of_a_101) {
     }
 }
 
-/* 35: the port is said where it is not the scheme's own, and only there. */
+/* 35: Host has the port only if it is not the scheme's default. */
 TEST_CASE(test_host) {
     static const struct {
         const char *url, *wrong; /* what the service says, which has no port */
@@ -103,7 +103,7 @@ TEST_CASE(test_closed_but_connected) {
     }
 }
 
-/* 38: the peer goes on to send, but reads nothing any more. */
+/* 38: the peer continues to send, but stops reading. */
 TEST_CASE(test_peer_stops_reading) {
     session_begin();
     session.service.rules.feed_ms = 500;
@@ -117,8 +117,8 @@ TEST_CASE(test_peer_stops_reading) {
     expect_int("state", MST_STATE_OPEN, session_state());
 }
 
-/* 37 and 39: characters of several bytes and frames, cut anywhere, with pauses:
- * in messages that are larger than the buffer, too. */
+/* 37 and 39: characters of several bytes and frames, cut anywhere, with pauses,
+ * also in messages that are larger than the buffer. */
 TEST_CASE(test_pieces) {
     static const char text[] =
         "{\"channel\":\"\xC3\xA6\xC3\xB8\xE2\x82\xAC\xF0\x9F\x98\x80\","

@@ -25,7 +25,7 @@ COMPLETION = "port/install/mini-stream.bash"
 
 
 class Said:
-    """A stream, and the lines that it has written so far."""
+    """A stream and its output so far, line by line."""
 
     def __init__(self, sandbox, *arguments, **options):
         self.lines = []
@@ -50,7 +50,7 @@ class Said:
 
 
 def test_stopped_for_longer_than_its_limits():
-    """What has come meanwhile counts: a connection that is well stays."""
+    """Data that arrived meanwhile counts: a good connection stays."""
     with sandbox_of("--rate", "20") as sandbox:
         said = Said(sandbox, "--set", "heartbeat_ms=1000", "--set",
                     "silence_ms=2000")
@@ -66,8 +66,8 @@ def test_stopped_for_longer_than_its_limits():
 
 
 def test_looks_alive():
-    """A service that stands still is noticed, and its books are stale; once it
-    goes on they are live again."""
+    """A stopped service is noticed and its books become stale. Once it
+    continues, they are live again."""
     with sandbox_of("--rate", "20") as sandbox:
         said = Said(sandbox, "--set", "heartbeat_ms=1000")
         said.until("heartbeat")
@@ -84,8 +84,8 @@ def test_looks_alive():
 
 
 def test_closed_at_once():
-    """Each connection ends as soon as it is there, a while long: the client
-    waits between its attempts, and one of the next works."""
+    """For a while each connection is closed at once: the client waits between
+    attempts, and a later one succeeds."""
     with sandbox_of() as sandbox:
         way = Way(types.SimpleNamespace(
             port=urllib.parse.urlsplit(sandbox.urls["ws_url"]).port))
@@ -102,7 +102,7 @@ def test_closed_at_once():
 
 @contextlib.contextmanager
 def watching(sandbox, size=(24, 80), ignored=(), **variables):
-    """mini-stream watch on a terminal of its own: its process, the terminal."""
+    """Runs mini-stream watch on a new terminal. Yields (process, terminal)."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
 
@@ -132,8 +132,8 @@ def shown(master, text):
 
 
 def test_terminal():
-    """It is gone although SIGHUP is ignored; the mode of its keys was changed
-    while the program stood still; it has no size; it has no UTF-8."""
+    """It is closed while SIGHUP is ignored; its mode was changed while the
+    program was stopped; it has no size; it has no UTF-8."""
     with sandbox_of() as sandbox:
         with watching(sandbox, ignored=(signal.SIGHUP,)) as (process, master):
             shown(master, b"live")
@@ -156,7 +156,7 @@ def test_terminal():
 
 
 def test_many_descriptors():
-    """Sockets whose numbers are beyond what select() takes."""
+    """Sockets with numbers too large for select()."""
     with sandbox_of() as sandbox, contextlib.ExitStack() as stack:
         resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(
             resource.RLIMIT_NOFILE)[1]))
@@ -179,8 +179,8 @@ def completed(options, source):
 
 
 def test_completion():
-    """With the options of shells that people have; without the package that it
-    needs it is silent."""
+    """With common options of shells. Without the package that it needs, it is
+    silent."""
     package = ". /usr/share/bash-completion/bash_completion"
     for options in ("set -u", "set -f", "shopt -s nullglob", "set -C"):
         done = completed(options, package)
@@ -190,7 +190,7 @@ def test_completion():
 
 
 def test_scripts_can_be_run():
-    """What has a first line for a shell can be executed, in any locale."""
+    """Shell scripts can be executed, in any locale."""
     for name in run_program("git", "ls-files", "*.sh").stdout.split():
         check(os.access(name, os.X_OK), name)
     done = run_program("sh", "test/packages.sh", "nonsense", env={

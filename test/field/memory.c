@@ -6,8 +6,8 @@
  */
 #include "session.h"
 
-/* The monotonic clock stands still while a machine sleeps, the wall clock does
- * not: the token, which the client takes for good, is refused once, and the
+/* The monotonic clock stops while a machine sleeps, the wall clock does not.
+ * The token, which the client believes to be valid, is refused once, and the
  * stream opens with another one within a second. */
 TEST_CASE(test_a_token_expires_in_sleep) {
     session_begin();

@@ -14,7 +14,7 @@ from e2e import check, equal  # pylint: disable=wrong-import-position
 import interop_tls as lab  # pylint: disable=wrong-import-position
 from interop_tls import (CERTIFICATES, CONFIG, HANDSHAKE, NETWORK, matches)
 from tls_certificates import ISSUER, SERVER
-from tls_lab import Peer, Server
+from tls_lab import Peer, Server, hang_up
 
 NAMED = SERVER.format("DNS:localhost")
 PATH = ISSUER.replace("TRUE", "TRUE, pathlen:{}")
@@ -22,8 +22,8 @@ FOREVER = (-10**6, 10**6)  # minutes
 
 
 def make():
-    """An expired root has signed the key of the trusted one; chains with path
-    lengths; one for four years; PEM files as people have them."""
+    """Makes a trusted root that an expired one has cross-signed; chains with
+    path lengths; a leaf with a long validity; unusual PEM files."""
     for name, issuer, extensions, valid in (
             ("old", "old", ISSUER, (-30, -1)), ("new", "new", ISSUER, (-30, 30)),
             ("newer", "new", ISSUER, (-30, 30)),
@@ -59,15 +59,15 @@ def trusted(certificate, chain, **options):
 
 
 def refused_before(status, line, host="localhost", ca="anchors"):
-    """mini-stream ends at once and says why."""
+    """Expects mini-stream to end at once with a reason."""
     with lab.start(1, host=host, ca=ca) as tool:
         tool.finish(status)
         matches(line, tool.err(), "reason")
 
 
 def test_no_extended_master_secret():
-    """A server that insists on it refuses with an alert; the client names it
-    and tries again."""
+    """A server that requires it refuses with an alert. The client names the
+    error and tries again."""
     asked = []
 
     def handler(connection):
@@ -75,8 +75,7 @@ def test_no_extended_master_secret():
         hello = connection.recv(65536)
         asked.append(b"\x00\x17\x00\x00" in hello)
         connection.sendall(b"\x15\x03\x03\x00\x02\x02\x28")
-        while connection.recv(65536):
-            pass
+        hang_up(connection)
 
     with Server(handler) as server:
         lab.passing(server.port, HANDSHAKE)
@@ -84,7 +83,7 @@ def test_no_extended_master_secret():
 
 
 def test_nothing_after_a_chain_that_fails():
-    """No byte of the request reaches a server that is not trusted."""
+    """No byte of the request reaches an untrusted server."""
     seen = []
 
     def handler(connection):

@@ -19,7 +19,8 @@ from tls_lab import (CLOSE, TEXT, Server, frame, read_frame, read_request,
 
 
 def taker(connection):
-    """take(length) of a connection: all of it, or the client left."""
+    """Returns take(length), which reads exactly length bytes or raises OSError
+    because the client left."""
     def take(length):
         data = connection.recv(length, socket.MSG_WAITALL) if length else b""
         check(len(data) == length, "the client left", OSError)
@@ -28,8 +29,8 @@ def taker(connection):
 
 
 class Service:
-    """A service at one port: tokens, and a stream that sends these messages
-    once it was asked for something, and closes after that."""
+    """A service on one port: tokens, and a stream that sends these messages
+    after a request, and then closes."""
 
     def __init__(self, *messages):
         self.messages = messages
@@ -64,7 +65,7 @@ class Service:
             pass
 
     def run(self, *arguments, host="127.0.0.1", secret="secret", **variables):
-        """The tool, until the stream is closed."""
+        """Runs the tool until the stream is closed."""
         return run_program(
             TOOL, "stream", "--allow-plain", "--client-id", "client",
             "--auth-url", f"http://{host}:{self.port}", "--ws-url",
@@ -99,8 +100,8 @@ def lines_of(text, kind):
 
 
 def test_numbers():
-    """13, 16, 17 and 20: spellings of a number and what is written; 15: jq,
-    which has doubles, changes nothing of it."""
+    """13, 16, 17 and 20: spellings of a number, and the output; 15: jq, which
+    uses doubles, does not change the output."""
     spellings = [('"0E+1"', "0"), ('"5E-7"', "0.0000005"),
                  ("5E-7", "0.0000005"), ('"0.00000001"', "0.00000001"),
                  ('"58479.20"', "58479.20000000"),
@@ -133,7 +134,7 @@ def test_zeros():
 
 
 def test_times():
-    """11, 12, 16 and 19: what is read as a time, and what is not."""
+    """11, 12, 16 and 19: texts that are times, and texts that are not."""
     times = {'"2026-01-02t03:04:05.5z"': "05.500000000Z",
              '"2026-01-02T03:04:05.678901234567+00:00"': "05.678901234Z",
              '"2026-01-02T04:04:05.000001+01:00"': "05.000001000Z",
@@ -153,7 +154,7 @@ def test_times():
 
 
 def test_secrets(folder):
-    """23: a secret of a file; 24: one of characters that a form escapes."""
+    """23: a secret in a file; 24: one with characters that a form escapes."""
     secret = "z/tZ9+Vw:X2 {}[]%2B&=\u00e9\u20ac$"
     path = os.path.join(folder, "secret")
     with service_of() as service:
@@ -166,8 +167,8 @@ def test_secrets(folder):
 
 
 def test_direct():
-    """42: a proxy of the environment is not for this machine's addresses, nor
-    for those of NO_PROXY."""
+    """42: the environment's proxy is not used for this machine's addresses or
+    those in NO_PROXY."""
     with service_of() as service, \
             socket.create_server(("127.0.0.1", 0)) as proxy:
         url = f"http://127.0.0.1:{proxy.getsockname()[1]}"
@@ -192,8 +193,8 @@ def test_direct():
 
 
 def test_login():
-    """41 and 43: the login of a proxy's URL is percent-encoded; it may have no
-    password, which a colon says."""
+    """41 and 43: the login in a proxy's URL is percent-encoded. An empty
+    password needs its colon."""
     wanted = base64.b64encode(b"op s:p@ss%40w+rd\xe9")
 
     def proxy(connection):

@@ -8,7 +8,6 @@
 #include "cases.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define CASES_MAX 100
 

@@ -1,5 +1,5 @@
 /*
- * What the fuzz targets share: see fuzz.h.
+ * Shared by the fuzz targets: see fuzz.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -50,7 +50,7 @@ bool fuzz_same(const struct fuzz_record *a, const struct fuzz_record *b) {
     return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-/* Bytes of a character by its first one; 0: no character begins so. */
+/* Returns the length of a character from its first byte; 0: none begins so. */
 static unsigned utf8_len(uint8_t c) {
     return c < 0x80             ? 1
            : (c & 0xE0) == 0xC0 ? 2
@@ -59,9 +59,9 @@ static unsigned utf8_len(uint8_t c) {
                                 : 0;
 }
 
-/* May these first bytes of a character of this length become a good one? The
- * code points between those that it has with the least and the most in the
- * bytes that are missing decide. */
+/* True if the first bytes (have) of a character of this length may begin a
+ * valid one. The missing bytes allow the code points from low to high; one of
+ * them must be valid. */
 static bool utf8_begins(const uint8_t *data, unsigned have, unsigned len) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     uint32_t low = len == 1 ? data[0] : data[0] & (0x7Fu >> len), high;

@@ -1,9 +1,9 @@
 /*
- * The program of a fuzz target in `make test`: the target is handed each input
- * of test/fuzz/NAME.seeds, NAME being the program's. A line of that file is an
- * input, with the escapes \n, \r, \t, \\ and \xHH; a backslash at its end goes
- * on in the next one. Lines that are empty or begin with # say nothing.
- * test/evidence/fuzz.py reads the same for libFuzzer.
+ * The program of a fuzz target in `make test`: calls the target with each input
+ * of test/fuzz/NAME.seeds, where NAME is the program's name. A line of that
+ * file is an input, with the escapes \n, \r, \t, \\ and \xHH; an input with a
+ * backslash at its line's end continues on the next line. Lines that are empty
+ * or begin with # are ignored. test/evidence/fuzz.py reads the same format.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -34,7 +34,7 @@ static uint8_t unescape(const char **at) {
     return (uint8_t)strtoul(hex, NULL, 16);
 }
 
-/* Adds a line to the input at hand; says whether that is whole. */
+/* Adds a line to the current input. Returns true if the input is complete. */
 static bool add_line(struct text *input, const char *line) {
     while (*line != '\0' && strcmp(line, "\\") != 0) {
         uint8_t byte = unescape(&line);
@@ -43,7 +43,7 @@ static bool add_line(struct text *input, const char *line) {
     return *line == '\0';
 }
 
-/* The bytes are of just this length, for the sanitizer. */
+/* The array has exactly the input's length, for the sanitizer. */
 static void run(const struct text *input) {
     uint8_t *data = malloc(input->len > 0 ? input->len : 1);
 

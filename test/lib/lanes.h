@@ -65,7 +65,7 @@ static void lanes_decode(struct decoding *decoding, const struct guard *guard,
         uint8_t *data;
 
         piece = piece < len - at ? piece : len - at;
-        data = guard_put(guard, message + at, piece);
+        data = memcpy(guard_room(guard, piece), message + at, piece);
         at += piece;
         decoding_feed(decoding, data, piece, at == len, record);
         memset(data, 0xA5, piece);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The handshake is done: what it was like is noted. */
+/* Records the result of a completed handshake. */
 static void link_shaken(struct openssl_peer *peer,
                         const struct openssl_peer_link *l) {
     const char *name = SSL_get_servername(l->ssl, TLSEXT_NAMETYPE_host_name);
@@ -21,7 +21,7 @@ static void link_shaken(struct openssl_peer *peer,
     snprintf(peer->last, sizeof peer->last, "%s", SSL_get_version(l->ssl));
 }
 
-/* Hands over what the client has said; true if there was anything. */
+/* Passes the client's plaintext on. Returns true if there was any. */
 static bool link_take(struct openssl_peer *peer, int link) {
     struct openssl_peer_link *l = &peer->links[link];
     unsigned char piece[4096];
@@ -41,7 +41,7 @@ static bool link_take(struct openssl_peer *peer, int link) {
     return n > 0;
 }
 
-/* Moves what can be moved of the other direction. */
+/* Moves data to the client. Returns true if anything moved. */
 static bool link_give(struct openssl_peer *peer, int link) {
     struct openssl_peer_link *l = &peer->links[link];
     bool moved = false;
@@ -74,8 +74,8 @@ static bool link_give(struct openssl_peer *peer, int link) {
     return moved;
 }
 
-/* A client that speaks in the midst of its own errors, of OpenSSL and on this
- * thread, finds them as they were. */
+/* The client may use OpenSSL on the same thread: its last error is
+ * preserved. */
 static void link_pump(struct openssl_peer *peer, int link) {
     struct openssl_peer_link *l = &peer->links[link];
     unsigned long error = ERR_peek_last_error();
@@ -114,7 +114,7 @@ static void peer_opened(void *context, int link,
     struct openssl_peer *peer = context;
     struct openssl_peer_link *l = &peer->links[link];
 
-    if (l->ssl != NULL) { /* its session is still good, however it ended */
+    if (l->ssl != NULL) { /* its session remains valid, however it ended */
         SSL_set_shutdown(l->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         SSL_free(l->ssl);
     }
@@ -187,8 +187,7 @@ void openssl_peer_anew(struct openssl_peer *peer, const char *dir,
                        const char *name, int version) {
     SSL_CTX_free(peer->context);
     peer->context = SSL_CTX_new(TLS_server_method());
-    SSL_CTX_set_security_level(peer->context,
-                               0); /* it is the client's matter */
+    SSL_CTX_set_security_level(peer->context, 0); /* the client decides */
     openssl_peer_certificate(peer, dir, name);
     SSL_CTX_set_min_proto_version(peer->context, version);
     SSL_CTX_set_max_proto_version(peer->context, version);

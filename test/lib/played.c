@@ -139,7 +139,6 @@ void played_compare(const char *name) {
 }
 
 void played_end(void) {
-
     char path[sizeof played.path + 24];
 
     unlink(played.path);

@@ -1,5 +1,5 @@
 /*
- * An HTTP proxy before the mock's peer: see proxy_peer.h.
+ * An HTTP proxy between the mock and its peer: see proxy_peer.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -22,7 +22,7 @@ static void far_opened(void *context, int link,
     }
 }
 
-/* It connects to the host that is asked for. */
+/* Connects to the requested host. */
 static void far_tunnel(struct proxy_peer *p, int link) {
     struct mst_endpoint endpoint = {.tls = true};
     const char *host = p->request + strlen("CONNECT ");

@@ -53,24 +53,22 @@ int real_descriptors(void) {
 }
 
 int real_socket(const char *host, uint16_t number) {
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
-                              .sin6_port = htons(number)};
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(number)};
+    union mst_posix_address a = {
+        .v4 = {.sin_family = AF_INET, .sin_port = htons(number)}};
+    socklen_t len = sizeof a.v4;
     const int on = 1;
-    int fd, rc;
+    int fd;
 
-    if (inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
-        fd = socket(AF_INET, SOCK_STREAM, 0);
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-        rc = bind(fd, (struct sockaddr *)&v4, sizeof v4);
-    } else {
-        inet_pton(AF_INET6, host, &v6.sin6_addr);
-        fd = socket(AF_INET6, SOCK_STREAM, 0);
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-        rc = bind(fd, (struct sockaddr *)&v6, sizeof v6);
+    if (inet_pton(AF_INET, host, &a.v4.sin_addr) != 1) {
+        a.v6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
+                                     .sin6_port = htons(number)};
+        inet_pton(AF_INET6, host, &a.v6.sin6_addr);
+        len = sizeof a.v6;
     }
-    return rc == 0 ? fd : -1;
+    fd = socket(a.any.sa_family, SOCK_STREAM, 0);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on); /* or fails */
+    return bind(fd, &a.any, len) == 0 ? fd : -1;
 }
 
 static union mst_posix_address address_of(int fd, socklen_t *len) {
@@ -98,7 +96,7 @@ void real_listen_in_vain(int fd, int fillers[REAL_FILLERS]) {
         fillers[i] =
             socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
         (void)connect(fillers[i], &address.any, len);
-        usleep(5000); /* so that it is full before anybody else comes */
+        usleep(5000); /* so that the backlog is full before others connect */
     }
 }
 
@@ -149,7 +147,7 @@ int real_clients_begin(struct real_clients *clients, struct mst_posix *posix,
     return rc;
 }
 
-/* By a loop of one's own. */
+/* Waits with poll(), as a program with its own loop does. */
 static int own_wait(const struct real_clients *clients) {
     struct pollfd fds[REAL_CLIENTS_MAX];
     uint32_t left = 60000;

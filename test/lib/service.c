@@ -1,18 +1,14 @@
 /*
- * The tests' service: notes, frames and connections. See service.h; HTTP is in
- * service_http.c, what is said on the stream in service_stream.c.
+ * The tests' service: counts, frames and connections. service_http.c has HTTP,
+ * service_stream.c the messages of the stream. See service.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "service.h"
-
 #include "service_private.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
-/* ---- notes ---- */
+/* ---- counts ---- */
 
 void service_wrong(struct service *service, const char *format, ...) {
     va_list args;
@@ -106,13 +102,14 @@ void service_restart(struct service *service, int error) {
     }
 }
 
-/* Whether a client may send it (RFC 6455, section 7.4). */
+/* True if a client may send this code (RFC 6455, section 7.4). */
 static bool is_close_code(unsigned code) {
     return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
            (code >= 3000 && code <= 4999);
 }
 
-/* A control frame of the client. */
+/* Handles a control frame of the client. Returns true if the mock's service
+ * must not answer it. */
 static bool service_control(void *context, int link, unsigned opcode,
                             const void *data, size_t len) {
     struct service *service = context;
@@ -166,7 +163,7 @@ static void peer_closed(void *context, int number) {
     }
 }
 
-/* Does what is due on a link. */
+/* Sends due answers on a link, and closes it when its token expires. */
 static void link_tick(struct service *service, int number, uint64_t now_ms) {
     struct service_link *link = &service->links[number];
 

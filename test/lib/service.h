@@ -160,14 +160,13 @@ void service_answer(struct service_script *script, const char *raw,
 /* The service as a peer, for a layer between mock and service. */
 struct mst_mock_peer service_peer(struct service *service);
 
-/* True if this is subscribed on the open stream. market is "" for none. */
-bool service_has(const struct service *service, const char *channel,
-                 const char *market);
-
 /* The number of subscriptions of the open stream. */
 size_t service_len(const struct service *service);
 
-/* True if this is subscribed on this link. */
+/* True if this is subscribed on the open stream; on this link. market is "" for
+ * none. */
+bool service_has(const struct service *service, const char *channel,
+                 const char *market);
 bool service_link_has(const struct service *service, int link,
                       const char *channel, const char *market);
 
@@ -187,24 +186,19 @@ void service_forget(struct service *service, const char *channel,
 void service_frame(struct service *service, unsigned flags, unsigned opcode,
                    const void *data, size_t len);
 
-/* Sends a text message. */
 void service_text(struct service *service, const char *text);
 
-/* Sends raw bytes on a link. The second ends it. */
+/* Send raw bytes on a link; on the open stream. */
 void service_write(struct service *service, int link, const void *data,
                    size_t len);
-void service_link_end(struct service *service, int link, int error);
-
-/* Sends raw bytes on the open stream. */
 void service_bytes(struct service *service, const void *data, size_t len);
 
 /* Sends a close frame, and ends the link after the client's. */
 void service_close(struct service *service, unsigned code, const char *reason);
 
-/* Ends the open stream. */
+/* End a link; the open stream; every connection. */
+void service_link_end(struct service *service, int link, int error);
 void service_end(struct service *service, int error);
-
-/* Ends every connection. */
 void service_restart(struct service *service, int error);
 
 /* Sends a message of the channel for this market: on every connection that has

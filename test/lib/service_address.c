@@ -4,16 +4,11 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "service.h"
-
 #include "service_private.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* The record that a request makes, from what is in it and defaults. */
+/* Makes a record from a request's fields and defaults. */
 static void record_make(struct service *service, json_t *body) {
     const json_t *id = json_object_get(body, "id");
     const json_t *network = json_object_get(body, "crypto_network");

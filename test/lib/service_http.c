@@ -4,13 +4,8 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "service.h"
-
 #include "service_private.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 void service_header_expect(struct service *service, const char *request,
@@ -24,7 +19,7 @@ void service_header_expect(struct service *service, const char *request,
     }
 }
 
-/* Takes a form field out of a body, decoded. */
+/* Copies a decoded form field from a body. */
 static void form_get(const char *body, const char *name, char *out,
                      size_t out_len) {
     size_t at = 0, name_len = strlen(name);
@@ -60,7 +55,8 @@ static void form_expect(struct service *service, const char *body,
     }
 }
 
-/* The stream's scope, that of addresses, or both if the test says so. */
+/* Checks the scope: the stream's, that of addresses, or the one set by the
+ * test. */
 static void token_scope(struct service *service, int link, const char *body) {
     char *scope = service->links[link].token_scope;
 
@@ -73,8 +69,8 @@ static void token_scope(struct service *service, int link, const char *body) {
     }
 }
 
-/* Is it too early after a Retry-After, or a 429 without? What was on its way
- * when the client was told is not. */
+/* Reports a request that comes too early after a Retry-After or a 429. One that
+ * was sent before the client knew is allowed. */
 static void hold_check(struct service *service, bool upgrade) {
     uint64_t now_ms = mst_mock_elapsed(service->core.mock);
 
@@ -106,7 +102,7 @@ static void token_check(struct service *service, int link, const char *request,
     }
 }
 
-/* A canned response, if the script has one for this request. */
+/* Sends a canned response, if the script has one for this request. */
 static bool script_raw(struct service *service, struct service_script *script,
                        int link) {
     if (script->raw == NULL) {
@@ -157,7 +153,7 @@ static void write_chunked(struct service *service, int link, const char *body) {
     service_write(service, link, end, strlen(end));
 }
 
-/* The header lines that a script asks for. */
+/* Returns the script's header lines. */
 static const char *script_headers(const struct service_script *script) {
     static char out[4096];
     char retry[60] = "";
@@ -263,7 +259,7 @@ static void token_request(struct service *service, int link,
     service_script_answer(service, &service->token, link);
 }
 
-/* A token whose life is over is not accepted. */
+/* Refuses an expired token. */
 static bool token_refuse(struct service *service, int link) {
     static const char unauthorized[] = SERVICE_EMPTY("401 Unauthorized");
 
@@ -275,7 +271,7 @@ static bool token_refuse(struct service *service, int link) {
     return true;
 }
 
-/* The stream ends with the token that it began with. */
+/* Sets when the stream ends: when the token of its handshake expires. */
 static void link_expire(struct service *service, struct service_link *link) {
     uint64_t now_ms = mst_mock_elapsed(service->core.mock);
 

@@ -6,6 +6,10 @@
 #ifndef SERVICE_PRIVATE_H
 #define SERVICE_PRIVATE_H
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "service.h"
 
 /* The hook for HTTP requests; returns true. */
@@ -35,14 +39,9 @@ void service_address_request(struct service *service, int link,
                              const char *request, const char *body);
 void service_address_answer(struct service *service, int link);
 
-/* Responds to the request that is due. */
-void service_http_answer(struct service *service, int link);
-
-/* Sends an unmasked frame on a link. */
+/* Send an unmasked frame, or a close frame, on a link. */
 void service_link_frame(struct service *service, int link, unsigned flags,
                         unsigned opcode, const void *data, size_t len);
-
-/* Sends a close frame on a link. */
 void service_link_close(struct service *service, int link, unsigned code,
                         const char *reason);
 
@@ -59,7 +58,8 @@ const char *service_refuse(void *context, int link, bool subscribe,
                            const char *channel, const char *market);
 bool service_snapshot(void *context, int link, const char *market);
 
-/* Answers the outstanding request. */
+/* Answer the outstanding request: of HTTP, of the stream. */
+void service_http_answer(struct service *service, int link);
 void service_request_answer(struct service *service, int link);
 
 /* Starts to push to new connections if the rules say so. */

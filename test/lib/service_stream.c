@@ -4,15 +4,10 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "service.h"
-
 #include "service_private.h"
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 bool service_link_has(const struct service *service, int link,
                       const char *channel, const char *market) {
@@ -46,8 +41,8 @@ void service_forget(struct service *service, const char *channel,
     }
 }
 
-/* Sends a message where its channel is subscribed or, if it is nowhere, to the
- * connection that streams. */
+/* Sends a message on every connection that has subscribed its channel or, if
+ * none has, on the open stream. */
 static void push_text(struct service *service, const char *channel,
                       const char *market, const char *text) {
     bool sent = false;
@@ -164,7 +159,7 @@ static void answer_error(struct service *service, int link) {
     }
 }
 
-/* Is it answered with an error message as a whole? */
+/* True if the whole request is answered with an error message. */
 static bool request_is_refused(const struct service *service, const char *type,
                                const char *text) {
     const struct service_rules *rules = &service->rules;
@@ -197,7 +192,8 @@ void service_request_answer(struct service *service, int link) {
     request_answer(service, link, service->links[link].held);
 }
 
-/* Notes a request: its type, and whether it is well-formed. */
+/* Counts a request by type, and reports a malformed one. Returns true if it
+ * must be answered. */
 static bool request_note(struct service *service, const char *text) {
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *entry;
     size_t i;
@@ -265,7 +261,7 @@ bool service_message(void *context, int number, const char *text) {
     return true;
 }
 
-/* When to push next, if ever. */
+/* Returns the time of the next push, and wakes the mock then. */
 static uint64_t push_due(struct service *service, uint32_t every_ms) {
     if (every_ms == 0) {
         return UINT64_MAX;
@@ -282,7 +278,8 @@ void service_beat_begin(struct service *service) {
     service->beat_due_ms = push_due(service, service->rules.beat_ms);
 }
 
-/* Has a link before this one subscribed it, or is it pushed by itself? */
+/* True if a lower link has subscribed this too, or if it is pushed
+ * separately. */
 static bool push_is_done(const struct service *service, int link,
                          const char *channel, const char *market) {
     if (service->rules.beat_ms > 0 && strcmp(channel, "heartbeat") == 0) {

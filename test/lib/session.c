@@ -1,5 +1,5 @@
 /*
- * What the session's tests share: see session.h.
+ * Shared by the session tests: see session.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -104,7 +104,7 @@ static bool session_event(void *context, const struct mst_event *event) {
 
 /* ---- runs ---- */
 
-/* Where a poll has no event, none is left over from the one before. */
+/* A poll without an event must leave none from an earlier one. */
 static int polled(int rc, const struct mst_event *event) {
     if (rc <= 0) {
         expect_int("no event", MST_EVENT_NONE, event->type);
@@ -262,7 +262,7 @@ void session_begin(void) {
             mst_book_init(&s->books[i], s->levels[i].of, SESSION_LEVELS), 0);
     }
 #ifndef MST_NO_TLS
-    /* Below TLS it is not used, but may not be missing. */
+    /* Not used with TLS in the port, but must not be missing. */
     s->config.anchors = &s->anchor.anchor;
     s->config.anchors_len = 1;
 #endif

@@ -100,25 +100,22 @@ extern struct session session;
  * which the test may then change. */
 void session_begin(void);
 
-/* The same with TLS by BearSSL, and this certificate (see tls_peer.h). */
+/* The same with TLS by BearSSL, and this certificate (see tls_peer.h); one of
+ * the two. */
 void session_begin_tls(const char *certificate);
-
-/* One of these two. */
 void session_begin_over(bool tls);
 
 /* Sets the lengths of the client's message buffer and of its read-ahead. */
 void session_lengths(size_t message, size_t read_ahead);
 
-/* Changes the service's certificate. */
-void session_certificate(const char *certificate);
+void session_certificate(const char *certificate); /* of the service */
 
 /* A port's token_load() that returns SERVICE_TOKEN, with this lifetime. */
 extern int64_t session_stored_s;
 int session_token_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
                        char *token, size_t cap, int64_t *until_s);
 
-/* Initialises the client. */
-void session_start(void);
+void session_start(void); /* initialises the client */
 
 /* Initialises a transfer: on link 0, on link 1 with a client, or on link 2 with
  * a pair. It uses the access of the client or pair. */
@@ -139,10 +136,10 @@ enum session_kind {
     SESSION_KINDS
 };
 
-/* Initialises one of these. */
-void session_start_kind(enum session_kind kind);
+const char *session_kind_name(enum session_kind kind);
 
-/* The same, and runs until all is subscribed. */
+/* Initialises one of these; the others also run until all is subscribed. */
+void session_start_kind(enum session_kind kind);
 void session_open_kind(enum session_kind kind);
 void session_open_pair(uint32_t rotate_ms);
 
@@ -150,26 +147,17 @@ void session_open_pair(uint32_t rotate_ms);
  * that shares its access. */
 void session_start_beside(enum session_kind kind, uint32_t rotate_ms);
 
-/* The name of a kind, for a test's messages. */
-const char *session_kind_name(enum session_kind kind);
-
-/* The access of the client or the pair. */
-struct mst_access *session_access(void);
-
-/* The client, or the pair's leader. */
+/* The client, or the pair's leader; its access, statistics and state. */
 struct mst_client *session_leader(void);
-
-/* The statistics of the client, or of the pair's leader. */
+struct mst_access *session_access(void);
 const struct mst_stats *session_stats(void);
 enum mst_state session_state(void);
 
 /* Virtual ms since session_begin(). */
 uint64_t session_now(void);
 
-/* The number of tokens that all objects have obtained. */
+/* The numbers of tokens and rotations, from the statistics of all objects. */
 unsigned session_tokens(void);
-
-/* The number of rotations, from the pair's statistics. */
 unsigned session_rotations(void);
 
 /* The book of a market (0 or 1): the pair's leader's, or the client's. */
@@ -178,10 +166,9 @@ const struct mst_book *session_book(size_t market);
 /* Subscribes all channels of BTCUSD and ETHUSD, with books. */
 void session_subscribe(void);
 
-/* session_start() and session_subscribe(). */
+/* session_start() and session_subscribe(); the second also runs until all is
+ * subscribed. */
 void session_start_all(void);
-
-/* The same, and runs until all is subscribed. */
 void session_open(void);
 
 /* session_start(), and runs until it is open; subscribes nothing. */
@@ -195,30 +182,25 @@ void session_main_job(void);
  * port fails. Expects that all is subscribed in the end. */
 void session_every_call_fails(void (*begin)(uint64_t n), void (*end)(void));
 
-/* session_begin(), session_start() and session_subscribe(). */
+/* session_begin(), and session_start_all() or session_open(). */
 void session_new(void);
-
-/* session_begin() and session_open(). */
 void session_begin_open(void);
 
-/* Starts the transfer's next request. Returns mst_address_put()'s result. */
+/* Starts the transfer's next request. Returns mst_address_put()'s result. The
+ * second also runs until it ends. */
 int session_put(void);
-
-/* Starts it and runs until it ends. */
 void session_put_and_wait(const char *name);
 
-/* Subscribes a channel, with two books for a pair. */
+/* Requests of the client or pair. The first subscribes, with two books for a
+ * pair. */
 int session_wish(enum mst_channel channel, const char *market);
-
-/* Other requests of the client or pair. */
 int session_leave(enum mst_channel channel, const char *market);
 int session_resync(enum mst_channel channel, const char *market);
 int session_list(void);
 
-/* Sets an access's credentials to the same again: its tokens are dropped. */
+/* Sets an access's credentials or trust anchors to the same again: its tokens
+ * or TLS sessions are dropped. */
 void session_new_credentials(struct mst_access *access);
-
-/* Sets its trust anchors to the same again: TLS sessions are dropped. */
 void session_new_anchors(struct mst_access *access);
 
 /* Runs for this virtual time. */
@@ -238,12 +220,11 @@ bool session_until(enum mst_event_type type, uint32_t ms);
  * that is so. */
 bool session_until_subscribed(uint32_t ms);
 
+bool session_subscribed(void); /* now */
+
 /* Expects the same; the case is named printf-like. */
 void session_expect_subscribed(uint32_t ms, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* True if all is subscribed now. */
-bool session_subscribed(void);
 
 /* True if the link's connection has exactly the wanted subscriptions. */
 bool session_link_subscribed(int link);
@@ -259,8 +240,7 @@ void session_fail_next(enum mst_mock_call call, int error);
  * event. */
 void session_break(int error);
 
-/* Sends a bad update of this market. */
-void session_bad_update(const char *market);
+void session_bad_update(const char *market); /* sends one */
 
 /* Lets the client send this many more bytes, then nothing until
  * session_unstall(). */
@@ -293,8 +273,7 @@ int session_tear_down(void **state);
 #define RUN_SESSIONS(begin, end) \
     RUN_WITH(expect_begin, session_tear_down, begin, end)
 
-/* Does only the checks. */
-void session_check(void);
+void session_check(void); /* does only the checks */
 
 /* Appends the record so far to another text. */
 void session_record_copy(struct text *text);
@@ -309,7 +288,6 @@ void session_until_closed(const char *name, uint32_t ms, int error,
 /* Expects the stream to be the first one, without errors. */
 void session_expect_undisturbed(const char *name);
 
-/* Expects a book to be in this state. */
 void session_expect_book(const char *name, enum mst_book_state expected,
                          const struct mst_book *book);
 
@@ -323,10 +301,8 @@ extern const char *const session_secrets[SESSION_SECRETS];
 /* True if these bytes are in an object or its memory. */
 bool session_contains(const void *what, size_t len);
 
-/* Expects that no secret is left in them. */
+/* Expect that no secret is left in them; that none is in this text. */
 void session_expect_clean(const char *name);
-
-/* Expects that no secret is in this text. */
 void session_expect_no_secret(const char *name, const struct text *text);
 
 /* Make and remove the certificates of session_begin_tls(): cmocka's group setup

@@ -1,6 +1,6 @@
 /*
- * TLS of the session's client by port/primitives, which needs OpenSSL's
- * libcrypto: see session.h.
+ * The session's client with the primitives of port/primitives, which needs
+ * OpenSSL's libcrypto: see session.h.
  *
  * SPDX-License-Identifier: 0BSD
  */

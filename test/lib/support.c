@@ -15,11 +15,10 @@
 
 static unsigned failures;
 
-/* What the current test has until it ends. */
+/* Memory that is freed when the current test ends. */
 static struct kept {
     struct kept *next;
     struct text grows;
-    struct guard guard;
     char text[];
 } * all_kept;
 
@@ -35,9 +34,6 @@ int expect_end(void **state) {
         struct kept *next = all_kept->next;
 
         text_free(&all_kept->grows);
-        if (all_kept->guard.base != NULL) {
-            guard_close(&all_kept->guard);
-        }
         free(all_kept);
         all_kept = next;
     }
@@ -72,7 +68,7 @@ void expect_text(const char *name, const char *expected, const char *got) {
     }
     for (; expected[same] != '\0' && expected[same] == got[same]; same++) {
         if (expected[same] == '\n' && expected[same + 1] != '\0') {
-            from = same + 1; /* show from the line of the difference on */
+            from = same + 1; /* show the texts from the first different line */
         }
     }
     expect_failed("%.300s\n    expected: %s%.300s\n    got:      %s%.300s",
@@ -89,7 +85,7 @@ void expect_number(const char *name, long long expected, long long got) {
 
 /* ---- Text ---- */
 
-/* With room for a text of this length. */
+/* Allocates such memory with space for a text of this length. */
 static struct kept *keep(size_t len) {
     struct kept *kept = calloc(1, sizeof *kept + len + 1);
 
@@ -101,13 +97,6 @@ static struct kept *keep(size_t len) {
 
 struct text *text_new(void) {
     return &keep(0)->grows;
-}
-
-struct guard *guard_new(size_t max) {
-    struct guard *guard = &keep(0)->guard;
-
-    guard_open(guard, max);
-    return guard;
 }
 
 const char *printed(const char *format, ...) {
@@ -134,6 +123,16 @@ const char *repeated(const char *text, size_t times) {
         memcpy(all + i * len, text, len);
     }
     return all;
+}
+
+const char *quoted(const char *text) {
+    size_t len = strlen(text);
+    char *copy = keep(len)->text;
+
+    for (size_t i = 0; i < len; i++) {
+        copy[i] = text[i] == '\'' ? '"' : text[i];
+    }
+    return copy;
 }
 
 void text_add_bytes(struct text *text, const void *data, size_t len) {
@@ -218,18 +217,25 @@ uint8_t *guard_room(const struct guard *guard, size_t len) {
     return guard->end - len;
 }
 
-uint8_t *guard_put(const struct guard *guard, const void *data, size_t len) {
-    uint8_t *room = guard_room(guard, len);
+void *guarded_room(size_t len) {
+    static struct guard guard;
 
-    if (len > 0) {
-        memcpy(room, data, len);
+    if (guard.base == NULL || len > (size_t)(guard.end - guard.base)) {
+        if (guard.base != NULL) {
+            guard_close(&guard);
+        }
+        guard_open(&guard, len + 65536);
     }
-    return room;
+    return guard_room(&guard, len);
+}
+
+void *guarded(const void *data, size_t len) {
+    return len > 0 ? memcpy(guarded_room(len), data, len) : guarded_room(0);
 }
 
 /* ---- Replay in pieces ---- */
 
-/* A stream, what it is to give, and what it gives. */
+/* A stream, its expected record, and its record. */
 struct vector {
     const char *name;
     const struct reader *reader;
@@ -237,12 +243,11 @@ struct vector {
     size_t len;
     const char *expected;
     struct text *record;
-    struct guard guard;
 };
 
 static void replay_piece(const struct vector *v, size_t at, size_t len,
                          bool final) {
-    uint8_t *piece = guard_put(&v->guard, v->data + at, len);
+    uint8_t *piece = guarded(v->data + at, len);
 
     v->reader->piece(v->reader->context, piece, len, final, v->record);
     memset(piece, 0xA5, len);
@@ -264,9 +269,7 @@ void replay(const struct reader *reader, const void *data, size_t len,
     struct vector v = {
         .reader = reader, .data = data, .len = len, .record = record};
 
-    guard_open(&v.guard, len + 1);
     replay_sized(&v, piece == 0 ? len : piece);
-    guard_close(&v.guard);
 }
 
 static bool expect_split(const struct vector *v, const char *way, size_t at) {
@@ -281,7 +284,7 @@ static bool expect_split(const struct vector *v, const char *way, size_t at) {
     return false;
 }
 
-/* Replays in pieces of several sizes; false once a record differs. */
+/* Replays in pieces of several sizes, until a record differs (false). */
 static bool replay_all_sizes(const struct vector *v) {
     static const size_t sizes[] = {1, 2, 3, 5, 7, 16, 61, 509, 4093};
     bool same = true;
@@ -295,11 +298,11 @@ static bool replay_all_sizes(const struct vector *v) {
 }
 
 /* Streams up to twice this length are split at every offset, longer ones at
- * as many as take about the same time. */
+ * fewer, so that they take about the same time. */
 #define SPLIT_ALL 1024
 
 static struct {
-    uint64_t longest; /* that is split at every offset, as SPLITS says */
+    uint64_t longest; /* the longest stream to split at every offset (SPLITS) */
     uint64_t vectors, splits, partly;
 } splits = {.longest = UINT64_MAX};
 
@@ -340,7 +343,7 @@ static bool replay_cut(const struct vector *v, const size_t *places,
     return expect_split(v, count == 1 ? "split at" : "split also at", at);
 }
 
-/* Replays in two pieces; false once a record differs. */
+/* Replays in two pieces, until a record differs (false). */
 static bool replay_all_cuts(const struct vector *v) {
     size_t many = v->len / SPLIT_ALL, step = many < 2 ? 1 : many * many;
     bool same = true;
@@ -356,8 +359,6 @@ static bool replay_all_cuts(const struct vector *v) {
     return same;
 }
 
-/* The next places of as many in rising order, all within so many bytes; false
- * where there are none. */
 bool splits_next(size_t *places, size_t count, size_t len) {
     for (size_t i = count; i-- > 0;) {
         if (places[i] + (count - i) < len) {
@@ -371,7 +372,7 @@ bool splits_next(size_t *places, size_t count, size_t len) {
     return false;
 }
 
-/* A short stream, in three and in four pieces. */
+/* Replays a short stream in three and in four pieces. */
 static void replay_all_places(const struct vector *v) {
     bool same = true;
 
@@ -387,9 +388,8 @@ static void replay_all_places(const struct vector *v) {
 void replay_everywhere(const char *name, const struct reader *reader,
                        const void *data, size_t len, const char *expected) {
     struct text whole = {0}, record = {0};
-    struct vector v = {name, reader, data, len, expected, &whole, {0}};
+    struct vector v = {name, reader, data, len, expected, &whole};
 
-    guard_open(&v.guard, len + 1);
     replay_sized(&v, len);
     if (expected != NULL) {
         expect_split(&v, "whole", len);
@@ -399,7 +399,6 @@ void replay_everywhere(const char *name, const struct reader *reader,
     if (replay_all_sizes(&v) && replay_all_cuts(&v) && splits_all()) {
         replay_all_places(&v);
     }
-    guard_close(&v.guard);
     text_free(&record);
     text_free(&whole);
 }

@@ -59,10 +59,12 @@ void text_free(struct text *text);
 struct text *text_new(void); /* until the test ends */
 const char *text_get(const struct text *text);
 
-/* A formatted text; a repeated text. Both are valid until the test ends. */
+/* A formatted text; a repeated text; a text with a quotation mark for each '.
+ * All are valid until the test ends. */
 const char *printed(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 const char *repeated(const char *text, size_t times);
+const char *quoted(const char *text);
 
 /* True if data contains the bytes of what. */
 bool bytes_contain(const void *data, size_t len, const void *what,
@@ -78,11 +80,13 @@ struct guard {
 /* Allocates max bytes before a protected page. */
 void guard_open(struct guard *guard, size_t max);
 void guard_close(struct guard *guard);
-struct guard *guard_new(size_t max); /* until the test ends */
 
-/* The last len bytes before the protected page; guard_put() fills them. */
+/* The last len bytes before the protected page. */
 uint8_t *guard_room(const struct guard *guard, size_t len);
-uint8_t *guard_put(const struct guard *guard, const void *data, size_t len);
+
+/* len bytes before a protected page, valid until the next call; with data. */
+void *guarded_room(size_t len);
+void *guarded(const void *data, size_t len);
 
 /* ---- Replay in pieces ---- */
 
@@ -123,6 +127,14 @@ bool splits_next(size_t *places, size_t count, size_t len);
 
 /* ---- Events and errors as text ---- */
 
+/* Every error, its name ("URL" for MST_ERR_URL), and words that only its text
+ * has. */
+extern const struct error_case {
+    int error;
+    const char *name, *words;
+} error_cases[];
+extern const size_t error_cases_len;
+
 /* "JSON_SYNTAX" for MST_ERR_JSON_SYNTAX. */
 const char *error_name(int error);
 
@@ -159,6 +171,9 @@ void decoding_open(struct decoding *decoding, size_t buffer_len,
                    unsigned flags);
 void decoding_close(struct decoding *decoding);
 
+/* Opens one that is valid until the next call. */
+struct decoding *decoding_new(size_t buffer_len, unsigned flags);
+
 /* Feeds a piece and records its events. */
 void decoding_feed(struct decoding *decoding, const void *data, size_t len,
                    bool final, struct text *record);
@@ -172,7 +187,8 @@ void decoding_feed(struct decoding *decoding, const void *data, size_t len,
 void expect_events(const char *name, struct decoding *decoding,
                    const char *message, size_t len, const char *expected);
 
-/* The same with a decoder of this buffer and these flags. */
+/* The same with a decoder of this buffer and these flags. In both texts, '
+ * means a quotation mark. */
 void expect_decoded(const char *message, size_t buffer_len, unsigned flags,
                     const char *expected);
 
@@ -208,6 +224,9 @@ void expect_error_cases(const struct message_case *cases, size_t count);
 /* The payload of a heartbeat; an execution; a top of book; an update with
  * further members at its end, each with a comma before it. */
 #define HEARTBEAT_PAYLOAD "{\"timestamp\":\"" TIME "\"}"
+#define HEARTBEAT_WITH(payload) \
+    "{\"channel\":\"heartbeat\",\"payload\":" payload "}"
+#define HEARTBEAT HEARTBEAT_WITH(HEARTBEAT_PAYLOAD)
 #define EXECUTION(price, amount)                                          \
     "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\"," \
     "\"price\":\"" price "\",\"amount\":\"" amount                        \

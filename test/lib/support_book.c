@@ -29,7 +29,7 @@ void shelf_open(size_t capacity) {
     assert_int_equal(mst_book_init(&shelf.book, levels, capacity), 0);
 }
 
-/* Reads a level, and how long its text is. */
+/* Reads a level. *len is the length of its text. */
 static struct mst_level read_level(const char *text, int *len) {
     char side, price_text[32], amount_text[32];
     struct mst_decimal price, amount;

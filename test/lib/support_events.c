@@ -7,104 +7,108 @@
 
 /* ---- Events and errors as text ---- */
 
-#define NAMED(name) \
-    { MST_ERR_##name, #name }
+#define NAMED(name, words) \
+    { MST_ERR_##name, #name, words }
 
-static const struct {
-    int error;
-    const char *name;
-} error_names[] = {
-    {MST_OK, "OK"},
-    NAMED(ARGUMENT),
-    NAMED(BUILD),
-    NAMED(MEMORY),
-    NAMED(URL),
-    NAMED(PLAIN),
-    NAMED(CREDENTIALS),
-    NAMED(ANCHORS),
-    NAMED(IP_HOST),
-    NAMED(HEADER_VALUE),
-    NAMED(FULL),
-    NAMED(EXISTS),
-    NAMED(MISSING),
-    NAMED(CLOSED),
-    NAMED(BUSY),
-    NAMED(INEXACT),
-    NAMED(NO_LEVELS),
-    NAMED(HORIZON),
-    NAMED(ADDRESS),
-    NAMED(BOOK),
-    NAMED(CLOCK),
-    NAMED(ENTROPY),
-    NAMED(RESOLVE),
-    NAMED(REFUSED),
-    NAMED(UNREACHABLE),
-    NAMED(RESET),
-    NAMED(EOF),
-    NAMED(PORT),
-    NAMED(TLS_ISSUER),
-    NAMED(TLS_NAME),
-    NAMED(TLS_TIME),
-    NAMED(TLS_CERTIFICATE),
-    NAMED(TLS_VERSION),
-    NAMED(TLS_HANDSHAKE),
-    NAMED(TLS_ALERT),
-    NAMED(TLS_PROTOCOL),
-    NAMED(TLS_TRUNCATED),
-    NAMED(HTTP_SYNTAX),
-    NAMED(HTTP_LENGTH),
-    NAMED(HTTP_CODING),
-    NAMED(HTTP_HEADER),
-    NAMED(HTTP_BODY),
-    NAMED(HTTP_TRUNCATED),
-    NAMED(HTTP_STATUS),
-    NAMED(TOKEN_REFUSED),
-    NAMED(TOKEN_SHAPE),
-    NAMED(TOKEN_TYPE),
-    NAMED(TOKEN_SCOPE),
-    NAMED(TOKEN_TOO_LARGE),
-    NAMED(UNAUTHORIZED),
-    NAMED(FORBIDDEN),
-    NAMED(THROTTLED),
-    NAMED(WS_UPGRADE),
-    NAMED(WS_ACCEPT),
-    NAMED(WS_EXTENSION),
-    NAMED(WS_RESERVED),
-    NAMED(WS_MASKED),
-    NAMED(WS_LENGTH),
-    NAMED(WS_CONTROL),
-    NAMED(WS_FRAGMENT),
-    NAMED(WS_UTF8),
-    NAMED(WS_CLOSE),
-    NAMED(WS_CLOSED),
-    NAMED(JSON_SYNTAX),
-    NAMED(JSON_DEPTH),
-    NAMED(MESSAGE_SHAPE),
-    NAMED(MESSAGE_KEY),
-    NAMED(MESSAGE_SIZE),
-    NAMED(MESSAGE_ORDER),
-    NAMED(MESSAGE_BINARY),
-    NAMED(DECIMAL),
-    NAMED(DECIMAL_WIDE),
-    NAMED(TIME),
-    NAMED(TIMEOUT),
-    NAMED(SILENCE),
-    NAMED(SLOW),
-    NAMED(ANSWER),
-    NAMED(SERVICE),
-    NAMED(HEARTBEAT),
-    NAMED(LAG),
-    NAMED(SNAPSHOT),
-    NAMED(NO_RESULT),
-    NAMED(GARBAGE),
+const struct error_case error_cases[] = {
+    {MST_OK, "OK", "no error"},
+    NAMED(ARGUMENT, "or not UTF-8"),
+    NAMED(BUILD, "other limits"),
+    NAMED(MEMORY, "too small"),
+    NAMED(URL, "usable URL"),
+    NAMED(PLAIN, "not allowed"),
+    NAMED(CREDENTIALS, "secret is missing"),
+    NAMED(ANCHORS, "trust anchors"),
+    NAMED(IP_HOST, "under TLS"),
+    NAMED(HEADER_VALUE, "header value"),
+    NAMED(FULL, "more subscription"),
+    NAMED(EXISTS, "subscribed already"),
+    NAMED(MISSING, "such subscription"),
+    NAMED(CLOSED, "is closed"),
+    NAMED(BUSY, "under way"),
+    NAMED(INEXACT, "not exact"),
+    NAMED(NO_LEVELS, "no level"),
+    NAMED(HORIZON, "the book knows"),
+    NAMED(ADDRESS, "breaks a rule"),
+    NAMED(BOOK, "another subscription"),
+    NAMED(CLOCK, "not set"),
+    NAMED(ENTROPY, "no entropy"),
+    NAMED(RESOLVE, "be resolved"),
+    NAMED(REFUSED, "connection refused"),
+    NAMED(UNREACHABLE, "is unreachable"),
+    NAMED(RESET, "connection reset"),
+    NAMED(EOF, "the peer"),
+    NAMED(PORT, "the port"),
+    NAMED(PROXY_LOGIN, "other credentials"),
+    NAMED(PROXY_REFUSED, "proxy refuses"),
+    NAMED(PROXY_GATEWAY, "reach the host"),
+    NAMED(PROXY_ANSWER, "no tunnel"),
+    NAMED(PROXY_TIMEOUT, "does not answer"),
+    NAMED(TLS_ISSUER, "not trusted"),
+    NAMED(TLS_NAME, "another name"),
+    NAMED(TLS_TIME, "this time"),
+    NAMED(TLS_CERTIFICATE, "not acceptable"),
+    NAMED(TLS_VERSION, "TLS 1.2"),
+    NAMED(TLS_HANDSHAKE, "handshake failed"),
+    NAMED(TLS_ALERT, "TLS alert"),
+    NAMED(TLS_PROTOCOL, "protocol error"),
+    NAMED(TLS_TRUNCATED, "without close_notify"),
+    NAMED(HTTP_SYNTAX, "malformed HTTP response"),
+    NAMED(HTTP_LENGTH, "HTTP lengths"),
+    NAMED(HTTP_CODING, "was not asked for"),
+    NAMED(HTTP_HEADER, "header is too large"),
+    NAMED(HTTP_BODY, "body is too large"),
+    NAMED(HTTP_TRUNCATED, "ended early"),
+    NAMED(HTTP_STATUS, "HTTP status"),
+    NAMED(TOKEN_REFUSED, "was refused"),
+    NAMED(TOKEN_SHAPE, "not a token response"),
+    NAMED(TOKEN_TYPE, "bearer token"),
+    NAMED(TOKEN_SCOPE, "narrower scope"),
+    NAMED(TOKEN_TOO_LARGE, "token response is too large"),
+    NAMED(UNAUTHORIZED, "not accepted"),
+    NAMED(FORBIDDEN, "allow list"),
+    NAMED(THROTTLED, "many requests"),
+    NAMED(WS_UPGRADE, "to WebSocket"),
+    NAMED(WS_ACCEPT, "wrong Sec-WebSocket-Accept"),
+    NAMED(WS_EXTENSION, "extension not asked for"),
+    NAMED(WS_RESERVED, "or opcode"),
+    NAMED(WS_MASKED, "the server"),
+    NAMED(WS_LENGTH, "frame length"),
+    NAMED(WS_CONTROL, "control frame"),
+    NAMED(WS_FRAGMENT, "of order"),
+    NAMED(WS_UTF8, "text is not UTF-8"),
+    NAMED(WS_CLOSE, "close frame"),
+    NAMED(WS_CLOSED, "by the service"),
+    NAMED(JSON_SYNTAX, "not JSON"),
+    NAMED(JSON_DEPTH, "too deeply"),
+    NAMED(MESSAGE_SHAPE, "wrong type"),
+    NAMED(MESSAGE_KEY, "stands twice"),
+    NAMED(MESSAGE_SIZE, "message buffer"),
+    NAMED(MESSAGE_ORDER, "they belong to"),
+    NAMED(MESSAGE_BINARY, "binary message"),
+    NAMED(DECIMAL, "or negative"),
+    NAMED(DECIMAL_WIDE, "many digits"),
+    NAMED(TIME, "a timestamp"),
+    NAMED(TIMEOUT, "took too long"),
+    NAMED(SILENCE, "for too long"),
+    NAMED(SLOW, "too slowly"),
+    NAMED(ANSWER, "answered in time"),
+    NAMED(SERVICE, "of the service"),
+    NAMED(HEARTBEAT, "heartbeats come"),
+    NAMED(LAG, "fallen behind"),
+    NAMED(SNAPSHOT, "came in time"),
+    NAMED(NO_RESULT, "no result"),
+    NAMED(GARBAGE, "unreadable"),
 };
+
+const size_t error_cases_len = COUNT(error_cases);
 
 const char *error_name(int error) {
     static char number[24];
 
-    for (size_t i = 0; i < COUNT(error_names); i++) {
-        if (error_names[i].error == error) {
-            return error_names[i].name;
+    for (size_t i = 0; i < error_cases_len; i++) {
+        if (error_cases[i].error == error) {
+            return error_cases[i].name;
         }
     }
     snprintf(number, sizeof number, "error %d", error);
@@ -259,12 +263,11 @@ void record_event(struct text *record, const struct mst_event *event) {
 
 /* ---- Decoder ---- */
 
-#define HEARTBEAT_PROBE                                      \
-    "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":" \
-    "\"1970-01-01T00:00:00.000000007Z\"}}"
+#define HEARTBEAT_PROBE \
+    HEARTBEAT_WITH("{\"timestamp\":\"1970-01-01T00:00:00.000000007Z\"}")
 #define HEARTBEAT_PROBED "heartbeat 7\n"
 
-/* More events of one piece than this are taken for an endless loop. */
+/* More events from one piece count as an endless loop. */
 #define EVENTS_MAX 100000
 
 static void decoding_begin(void *context) {
@@ -313,7 +316,17 @@ void decoding_close(struct decoding *decoding) {
     guard_close(&decoding->guard);
 }
 
-/* The record of the whole message, which must end with the heartbeat. */
+struct decoding *decoding_new(size_t buffer_len, unsigned flags) {
+    static struct decoding decoding;
+
+    if (decoding.guard.base != NULL) {
+        decoding_close(&decoding);
+    }
+    decoding_open(&decoding, buffer_len, flags);
+    return &decoding;
+}
+
+/* Records the whole message. The record must end with the heartbeat. */
 static void decode_whole(const char *name, const struct decoding *decoding,
                          const char *message, size_t len, struct text *record) {
     const size_t probed = strlen(HEARTBEAT_PROBED);
@@ -342,19 +355,17 @@ void expect_events(const char *name, struct decoding *decoding,
 
 void expect_decoded(const char *message, size_t buffer_len, unsigned flags,
                     const char *expected) {
-    struct decoding decoding;
-
-    decoding_open(&decoding, buffer_len, flags);
-    expect_events(message, &decoding, message, strlen(message), expected);
-    decoding_close(&decoding);
+    message = quoted(message);
+    expect_events(message, decoding_new(buffer_len, flags), message,
+                  strlen(message), expected != NULL ? quoted(expected) : NULL);
 }
 
 void expect_error(const char *message, size_t buffer_len, unsigned flags,
                   const char *error) {
     static const char channel[] = "\"channel\":\"";
-    const char *at = strstr(message, channel);
+    const char *at = strstr(message = quoted(message), channel);
     const char *market = strstr(message, "\"market\":\"BTCUSD\"");
-    /* A market that stands twice is none. */
+    /* A duplicate market is not used. */
     bool named = market != NULL && strstr(market + 1, "\"market\":") == NULL &&
                  at != NULL && strchr(at + strlen(channel), '"') != NULL;
 

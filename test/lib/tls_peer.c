@@ -10,7 +10,7 @@
 /* ---- certificates ---- */
 
 bool tls_make_certificates(char dir[64], const char *names) {
-    /* openssl ca is the one that takes both ends of the validity. */
+    /* Only "openssl ca" accepts both ends of the validity. */
     static const char script[] =
         "cd \"$0\" && exec 2>log && names=$1\n"
         "cat >conf <<END\n"
@@ -70,7 +70,7 @@ void tls_remove_certificates(const char *dir) {
     }
 }
 
-/* Objects of a PEM file, one after the other in out. */
+/* The objects of a PEM file, one after the other in out. */
 struct pem {
     unsigned char *out;
     size_t room, len;
@@ -161,7 +161,7 @@ bool tls_anchor_load(struct tls_anchor *anchor, const char *dir,
 
 /* ---- the peer ---- */
 
-/* Gives the engine plaintext; true if it took any. */
+/* Gives the engine plaintext. Returns true if it took any. */
 static bool link_put(struct tls_peer_link *l, br_ssl_engine_context *engine) {
     size_t len;
 
@@ -183,7 +183,7 @@ static bool link_put(struct tls_peer_link *l, br_ssl_engine_context *engine) {
     return true;
 }
 
-/* Moves all that can be moved, in both directions. */
+/* Moves data in both directions, as long as possible. */
 static void link_pump(struct tls_peer *peer, int link) {
     struct tls_peer_link *l = &peer->links[link];
     br_ssl_engine_context *engine = &l->server.eng;
@@ -243,7 +243,7 @@ link_of_server(struct tls_peer *peer, const br_ssl_server_context *server) {
     return &peer->links[server == &peer->links[0].server ? 0 : 1];
 }
 
-/* A full handshake is over. */
+/* Stores the session of a completed full handshake. */
 static void session_save(const br_ssl_session_cache_class **cache,
                          br_ssl_server_context *server,
                          const br_ssl_session_parameters *parameters) {
@@ -256,7 +256,7 @@ static void session_save(const br_ssl_session_cache_class **cache,
     session->parameters = *parameters;
 }
 
-/* The client offers a session: is it resumed? */
+/* The client offers a session. Returns 1 if it is resumed. */
 static int session_load(const br_ssl_session_cache_class **cache,
                         br_ssl_server_context *server,
                         br_ssl_session_parameters *parameters) {

@@ -39,8 +39,6 @@ struct tls_anchor {
  * 2021, early from 2039. names are the host names. Returns false if openssl
  * fails. */
 bool tls_make_certificates(char dir[64], const char *names);
-
-/* Removes the directory. */
 void tls_remove_certificates(const char *dir);
 
 /* Reads DIR/NAME.pem and DIR/NAME.key; false if they cannot be read. */

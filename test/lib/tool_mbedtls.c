@@ -1,6 +1,6 @@
 /*
- * Linked into the tool with --wrap, it has TLS of mbedTLS where the tool asks
- * for that of OpenSSL ($(BUILD)/mbedtls/mini-stream).
+ * Linked into the tool with --wrap, replaces OpenSSL's TLS by mbedTLS
+ * ($(BUILD)/mbedtls/mini-stream).
  *
  * SPDX-License-Identifier: 0BSD
  */

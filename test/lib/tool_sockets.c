@@ -1,6 +1,6 @@
 /*
- * mini-stream on the port for RTOS sockets: linked with --wrap for these, its
- * POSIX port has other functions. Tokens are not kept.
+ * mini-stream on the port for RTOS sockets: linked with --wrap, these functions
+ * replace those of its POSIX port. Tokens are not stored.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -35,7 +35,7 @@ int __wrap_mst_posix_wait(struct mst_posix *posix,
     return mst_sockets_wait(&sockets, objects, count, max_ms);
 }
 
-/* Of the POSIX port nothing is in use. */
+/* Nothing of the POSIX port is in use. */
 void __wrap_mst_posix_free(struct mst_posix *posix) {
     (void)posix;
     mst_sockets_free(&sockets);

@@ -1,5 +1,5 @@
 /*
- * Counts work: see work.h. It is not compiled so itself.
+ * Counts work: see work.h. This file itself is not counted.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -7,7 +7,7 @@
 
 uint64_t work_done;
 
-void __sanitizer_cov_trace_pc(void); /* the compiler's name for it */
+void __sanitizer_cov_trace_pc(void); /* the compiler's name */
 
 void __sanitizer_cov_trace_pc(void) {
     work_done++;

@@ -9,9 +9,6 @@
 #ifndef TRUTH_H
 #define TRUTH_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "mini_stream.h"
 
 /* Starts with this number of prices on each side, at most 6. Snapshots show

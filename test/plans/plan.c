@@ -1,5 +1,5 @@
 /*
- * What is drawn for a plan: see plan.h.
+ * Draws a plan from a seed: see plan.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,7 +17,7 @@ static void pair_draw(struct plan *plan, uint64_t *seed) {
     }
 }
 
-/* The configuration makes times short: what is waited for is the same. */
+/* Short times: the client waits for the same things as with the usual ones. */
 static void config_draw(struct plan *plan, uint64_t *seed) {
     plan->message = (size_t)256 << random_below(seed, 5);
     plan->config = (struct mst_config){
@@ -74,7 +74,7 @@ void plan_draw(struct plan *plan, uint64_t seed) {
     plan->tops = random_below(&random, 2) == 0;
     plan->executions = random_below(&random, 3) == 0;
     plan->beats = random_below(&random, 2) == 0;
-    (void)random_below(&random, 2); /* a seed keeps its plan */
+    (void)random_below(&random, 2); /* so that a seed keeps its plan */
     plan->fine = random_below(&random, 2) == 0;
     plan->capacity = random_below(&random, 2) == 0
                          ? PLAN_PRICES

@@ -1,6 +1,6 @@
 /*
- * A service that acts on a plan, over the scripted one: its line. What it sends
- * of markets is in plan_feed.c, its answers in plan_requests.c. See plan.h.
+ * The connections of a service that acts on a plan, built on the scripted one.
+ * plan_feed.c has its market data, plan_requests.c its answers. See plan.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -38,15 +38,6 @@ static void exchange_cut(void *context, int link, int error) {
     x->line.end(x->line.context, link, error);
 }
 
-static size_t plain_write(void *context, int link, const void *data,
-                          size_t len) {
-    return mst_mock_write(context, link, data, len);
-}
-
-static void plain_end(void *context, int link, int error) {
-    mst_mock_end(context, link, error);
-}
-
 void exchange_link_end(struct exchange *x, int link) {
     int error = exchange_pick(x, 2) == 0 ? MST_ERR_RESET : MST_ERR_EOF;
 
@@ -55,7 +46,7 @@ void exchange_link_end(struct exchange *x, int link) {
     exchange_cut(x, link, error);
 }
 
-/* Only the first bytes of a message come, then the end. */
+/* Sends only the first bytes of a message, then ends the connection. */
 static void send_torn(struct exchange *x, int link, const char *text,
                       size_t len) {
     unsigned char head[10];
@@ -67,7 +58,7 @@ static void send_torn(struct exchange *x, int link, const char *text,
     exchange_link_end(x, link);
 }
 
-/* In several frames, maybe with pings in between. */
+/* Sends a message in several frames, maybe with pings in between. */
 static void send_frames(struct exchange *x, int link, const char *text,
                         size_t len) {
     unsigned opcode = 1;
@@ -96,7 +87,7 @@ bool exchange_send(struct exchange *x, int link, const char *text, size_t len,
     }
     if (mst_mock_room(x->mock, link) < 2 * len + 1024 ||
         l->messages_len == PLAN_MESSAGES) {
-        exchange_link_end(x, link); /* who does not read is let go */
+        exchange_link_end(x, link); /* the client does not read */
         return false;
     }
     if (opcode == 1 && exchange_happens(x, FAULT_TORN)) {
@@ -156,10 +147,10 @@ void exchange_send_later(struct exchange *x, int link, const char *text,
         mst_mock_wake(x->mock, ms);
         return;
     }
-    /* There is too much to do later: this is never done. */
+    /* No slot is free: the text is never sent. */
 }
 
-/* The next that is due, or NULL. */
+/* Returns the text that is due first, or NULL. */
 static struct plan_later *later_next(struct exchange *x) {
     struct plan_later *best = NULL;
 
@@ -228,7 +219,7 @@ static void garbage_send(struct exchange *x, int link) {
     } else {
         plan_garbage(&w);
         exchange_send(x, link, w.text, w.len, 1, NULL);
-        wrong = (w.text[0] & 0x80) != 0; /* it is not UTF-8 */
+        wrong = (w.text[0] & 0x80) != 0; /* not UTF-8 */
     }
     if (wrong && x->links[link].over == OVER_NOT) {
         x->links[link].over = OVER_WRONG;
@@ -294,7 +285,7 @@ static void beat_work(struct exchange *x) {
 
 /* ---- the peer ---- */
 
-/* A connection that has become a stream. */
+/* Finds connections that have become streams. */
 static void links_look(struct exchange *x) {
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
         struct plan_link *l = &x->links[i];
@@ -339,7 +330,7 @@ static void peer_closed(void *context, int link) {
 
     for (unsigned i = 0; i < COUNT(s->hold_ms); i++) {
         if (now_ms(x) + x->mock->plan.data_ms < s->told_ms[i]) {
-            s->hold_ms[i] = 0; /* what said so may not have got there */
+            s->hold_ms[i] = 0; /* the client may not have received it */
         }
     }
     x->links[link].open = false;
@@ -347,7 +338,7 @@ static void peer_closed(void *context, int link) {
     x->peer.closed(x->peer.context, link);
 }
 
-/* When there is something to do next. */
+/* Sets the mock's next wake-up. */
 static void exchange_wake(struct exchange *x) {
     const struct plan_later *later = later_next(x);
     uint64_t due =
@@ -408,13 +399,10 @@ void exchange_begin(struct exchange *x, const struct plan *plan,
     exchange_spells(x);
     x->busy = BUSY_MESSAGES;
     x->wrong = NULL;
-    memset(x->strength, 0, sizeof x->strength);
-    memset(x->offset_ns, 0, sizeof x->offset_ns);
-    x->wall_ns = 0;
-    x->wall_unset = false;
+    exchange_calm(x);
     service_init(&x->service, mock);
     x->service.rules.expire = true;
-    x->line = (struct mst_mock_sink){mock, plain_write, plain_end};
+    x->line = x->service.core.sink;
     x->service.core.sink =
         (struct mst_mock_sink){x, exchange_write, exchange_cut};
     x->service.on_request = exchange_request;

@@ -1,5 +1,5 @@
 /*
- * What a service that acts on a plan sends of its markets: see plan.h.
+ * The market data of a service that acts on a plan: see plan.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -27,7 +27,7 @@ int64_t exchange_time(struct exchange *x, enum plan_clock clock,
     return ns;
 }
 
-/* A jump of a clock: that of the caller may jump for years. */
+/* Returns a jump of a clock. */
 static int64_t jump_ns(struct exchange *x) {
     static const int64_t jumps_ms[] = {0,    1,     50,     500,     1500,
                                        3000, 30000, 300000, 3600000, 86400000};
@@ -82,7 +82,7 @@ void exchange_snapshot(struct exchange *x, int link, unsigned market,
     m.time_ns = exchange_time(x, CLOCK_SNAPSHOTS, time);
     plan_write_snapshot(&w, market, time, &x->books[market]);
     if (exchange_happens(x, FAULT_BROKEN)) {
-        x->links[link].blamed = true; /* it may be taken for an answer */
+        x->links[link].blamed = true; /* the client may take it for an answer */
         m.says = SAYS_BROKEN;
         if (!plan_break(&w)) {
             exchange_send(x, link, w.text, w.len, 2, &m);
@@ -92,7 +92,7 @@ void exchange_snapshot(struct exchange *x, int link, unsigned market,
     exchange_send_later(x, link, w.text, w.len, &m, ms);
 }
 
-/* Later by a moment, a second or more. */
+/* Returns a delay: a moment, a second or more. */
 uint32_t exchange_delay(struct exchange *x, uint32_t most_ms) {
     static const uint32_t delays_ms[] = {3, 50, 1000, 3000, 10000, 600000};
     uint32_t ms = delays_ms[exchange_pick(x, COUNT(delays_ms))];
@@ -100,8 +100,7 @@ uint32_t exchange_delay(struct exchange *x, uint32_t most_ms) {
     return 1 + exchange_pick(x, ms < most_ms ? ms : most_ms);
 }
 
-/* Sends an update or an execution that is written: as it is or broken, later,
- * or twice. */
+/* Sends a written update or execution: correct or broken, late, or twice. */
 static void written_send(struct exchange *x, int link, struct plan_writer *w,
                          struct plan_message m) {
     uint32_t ms = 0;
@@ -124,7 +123,7 @@ static void written_send(struct exchange *x, int link, struct plan_writer *w,
     }
 }
 
-/* Sends an update, or does not. */
+/* Sends an update, or loses it. */
 static void update_send(struct exchange *x, int link, struct plan_message m) {
     struct plan_writer w = writer(x);
     struct plan_change changes[CHANGES_MOST];
@@ -141,7 +140,7 @@ static void update_send(struct exchange *x, int link, struct plan_message m) {
     }
 }
 
-/* The same execution for all who have subscribed. */
+/* Sends the same execution on every connection that has subscribed. */
 static void executions_send(struct exchange *x, unsigned market) {
     struct plan_message m = {.says = SAYS_EXECUTION,
                              .market = market,
@@ -169,7 +168,7 @@ static void top_send(struct exchange *x, int link, unsigned market) {
     exchange_send(x, link, w.text, w.len, 1, NULL);
 }
 
-/* A side and price that may change: bids below the middle, asks above, with
+/* Draws a change: a bid below the middle or an ask above it, with
  * exceptions. */
 static struct plan_change change_draw(struct exchange *x) {
     unsigned side = exchange_pick(x, 2);
@@ -187,8 +186,8 @@ static struct plan_change change_draw(struct exchange *x) {
         (uint16_t)(exchange_pick(x, 5) < 2 ? 0 : 1 + exchange_pick(x, 999))};
 }
 
-/* The true book changes, each price once at most; false where nothing does. Now
- * and then so much does that an update has several parts. */
+/* Changes the true book, each price at most once. Returns false if nothing
+ * changed. Sometimes an update of the changes has several parts. */
 static bool book_change(struct exchange *x, struct plan_book *book) {
     uint32_t first = book->version;
     unsigned most = exchange_pick(x, 32) == 0 ? CHANGES_MOST : 4;

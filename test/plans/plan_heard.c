@@ -1,19 +1,18 @@
 /*
- * What a caller hears of each connection beside its books: see plan.h.
+ * The caller's events, other than those of books: see plan.h.
  *
- * Of every execution that the client has looked at the caller is told, once and
- * as it was sent, before the client looks at anything else; of one that is
- * malformed it is told as an error. Of one that was sent and that the client
- * has not looked at, the caller is told by an end of the connection that has an
- * error; and of each connection there is an end. Only a caller that closes is
- * told of nothing but the end. No connection ends for answers that have come,
- * whatever their entries look like.
+ * Every execution that the client has read becomes one event, exactly as sent,
+ * before the client reads anything else; a malformed one becomes an error. If
+ * the client has not read an execution that was sent, the connection ends with
+ * an error. Every connection has an end. After the caller's close only that
+ * must come. No connection ends because of an answer that arrived, whatever the
+ * form of its entries.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "plan_private.h"
 
-#define GRANT_MS 10000u /* after this the client has read what was granted */
+#define GRANT_MS 10000u /* by then the client has read the answer */
 
 void exchange_wrong(struct exchange *x, const char *what) {
     if (x->wrong == NULL) {
@@ -28,7 +27,7 @@ void exchange_look(struct exchange *x, int link,
     bool broken = message->says == SAYS_BROKEN_EXECUTION;
 
     if (h->answered) {
-        exchange_wrong(x, "an answer has come, and the caller is not told");
+        exchange_wrong(x, "no event for an answer");
     }
     if (message->says >= SAYS_EXECUTION && !h->released) {
         exchange_rest(x);
@@ -47,8 +46,7 @@ void exchange_look(struct exchange *x, int link,
 void exchange_rest(struct exchange *x) {
     for (int i = 0; i < PLAN_CLIENTS; i++) {
         if (x->links[i].heard.due) {
-            exchange_wrong(x,
-                           "an execution has come, and the caller is not told");
+            exchange_wrong(x, "no event for an execution");
         }
     }
 }
@@ -64,7 +62,7 @@ void exchange_ended(struct exchange *x, int link) {
     }
 }
 
-/* Is it what was sent? */
+/* True if this execution was sent. */
 static bool is_same(const struct mst_execution *e,
                     const struct plan_message *m) {
     return strcmp(e->market, plan_markets[m->market]) == 0 &&
@@ -78,14 +76,13 @@ static void execution_hear(struct exchange *x, struct plan_heard *h,
                            const struct mst_execution *execution) {
     if (!h->due || h->message.says != SAYS_EXECUTION ||
         !is_same(execution, &h->message)) {
-        exchange_wrong(x,
-                       "an execution that was not sent so, or is told twice");
+        exchange_wrong(x, "a wrong or repeated execution");
     }
     h->due = false;
     x->told++;
 }
 
-/* True if the service has granted something, and the client knows. */
+/* True if the service has confirmed a subscription, and the client knows. */
 static bool is_granted(const struct exchange *x, const struct plan_link *l) {
     static const bool nothing[MST_HEARTBEAT + 1][PLAN_MARKETS];
 
@@ -93,19 +90,19 @@ static bool is_granted(const struct exchange *x, const struct plan_link *l) {
            mst_mock_elapsed(x->mock) > l->granted_ms + GRANT_MS;
 }
 
-/* A response ends: all entries that can be read were events. */
+/* At the end of a response, every readable entry must have been an event. */
 static void response_hear(struct exchange *x, struct plan_heard *h,
                           size_t entries) {
     if (h->answered &&
         (entries != h->answer.version || h->entries < h->answer.first)) {
-        exchange_wrong(x, "entries of an answer are not told");
+        exchange_wrong(x, "no event for an answer's entry");
     }
     h->answered = false;
     h->entries = 0;
 }
 
-/* A client that is not known counts as refused for long, and nothing does of
- * what the service may do without that. */
+/* The refusal of an unknown client must be permanent. Other failures may be
+ * permanent only if the service has caused a long wait. */
 static void failure_hear(struct exchange *x, const struct mst_failure *f) {
     bool refused = f->error == MST_ERR_TOKEN_REFUSED &&
                    strcmp(f->text, "invalid_client") == 0;
@@ -113,7 +110,7 @@ static void failure_hear(struct exchange *x, const struct mst_failure *f) {
     if (refused
             ? !f->permanent
             : f->permanent && x->wait_ms < x->plan->config.backoff_slow_ms) {
-        exchange_wrong(x, "a failure lasts, or not, as none of these does");
+        exchange_wrong(x, "a failure is wrongly permanent or temporary");
     }
 }
 
@@ -124,8 +121,7 @@ static void end_hear(struct exchange *x, struct plan_link *l, int error) {
         (error == MST_ERR_ANSWER ||
          ((error == MST_ERR_SERVICE || error == MST_ERR_NO_RESULT) &&
           is_granted(x, l)))) {
-        exchange_wrong(x,
-                       "a connection ends although its requests were answered");
+        exchange_wrong(x, "an answered request ends its connection");
     }
     if (error == MST_OK && h->lost > 0 && !h->released) {
         exchange_wrong(x, "executions are lost, and the end has no error");
@@ -146,8 +142,7 @@ void exchange_event(struct exchange *x, const struct mst_event *event) {
     switch (event->type) {
     case MST_EVENT_OPEN:
         if (h->open) {
-            exchange_wrong(x,
-                           "of the end of a connection the caller is not told");
+            exchange_wrong(x, "no event for a connection's end");
         }
         h->open = true;
         break;
@@ -162,7 +157,7 @@ void exchange_event(struct exchange *x, const struct mst_event *event) {
     case MST_EVENT_EXECUTION: execution_hear(x, h, &event->as.execution); break;
     case MST_EVENT_ERROR:
         if (error <= MST_ERR_JSON_SYNTAX && error > MST_ERR_TIMEOUT) {
-            h->error = !h->due; /* it may be told before all has come */
+            h->error = !h->due; /* it may come before the message's end */
             h->due &= h->message.says == SAYS_EXECUTION;
         }
         break;

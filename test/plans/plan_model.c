@@ -1,31 +1,28 @@
 /*
- * What a client can know of a market's book: see plan.h.
+ * What a client can know about a market's book: see plan.h.
  *
- * The truth is the service's own book. After each message that a client was
- * given, a book that is live and without a flag shows the true book as it
- * was at the newest message so far, apart from levels that nobody could know
- * to be wrong. These, and no others, are excused:
+ * The service's own book is true. After each message, a live book without a
+ * flag must show the true book as of the newest message received. Levels may
+ * differ only for these reasons, because nobody could know that they are wrong:
  *
  * LOST       The service never sent the change, and has not named the price
- *            since. (A top of book may tell: session/plans.c looks after
- *            that.)
+ *            since. (A top of book may reveal it: session/plans.c checks that.)
  * DROPPED    The change came less than PLAN_STEP_MS after the snapshot, and is
- *            older than it by a millisecond or more: so are those that a
- *            snapshot has in it already.
+ *            older than it by a millisecond or more, like changes that the
+ *            snapshot contains.
  * STEPPED    Two updates, or an update and the snapshot after it, have times
- *            in the wrong order, by PLAN_STEP_MS at most: updates before a
- *            snapshot that are newer than it are there to be merged.
- * GONE       The client has begun the book anew since the update, as it was
- *            stale, and then another snapshot than the one that it waits for
- *            comes, which is older than the last update by PLAN_STEP_MS at
- *            most, or no update has come since the caller wishes for the
- *            market.
- * OLDER      The snapshot is older than an update that came before it, but
- *            has the newer time: an update as old as that is in the snapshot.
- * EARLIER    An update that the snapshot has in it already comes after it, and
- *            is not older than it by a millisecond.
- * REORDERED  Two updates of one moment have changed places, or the older one
- *            comes again behind the newer.
+ *            in the wrong order, by at most PLAN_STEP_MS. Updates before a
+ *            snapshot are merged if they are newer than it.
+ * GONE       After the update, the client reset the stale book. Then another
+ *            snapshot came than the one it waits for. That is older than the
+ *            last update by at most PLAN_STEP_MS, or no update has come since
+ *            the caller subscribed the market.
+ * OLDER      The snapshot is older than an update that came before it, but has
+ *            the newer time: it should contain the update.
+ * EARLIER    An update that the snapshot contains comes after it, and is not
+ *            older than it by a millisecond.
+ * REORDERED  Two updates of one moment were swapped, or the older one is
+ *            repeated after the newer.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -33,7 +30,7 @@
 
 #define PLAN_STEP_MS 2000
 
-/* Times so close may be of one moment. */
+/* Times closer than this may be of one moment. */
 #define MOMENT_NS PLAN_MS_NS
 
 const struct plan_change *plan_change(const struct plan_book *book,
@@ -50,7 +47,7 @@ void plan_known_begin(struct plan_known *known, const struct plan_book *book) {
     known->broken_version = 0;
 }
 
-/* The true book goes on to a version; what changed is lost, for now. */
+/* Advances the true book to a version. Its changes count as lost, for now. */
 static void known_advance(struct plan_known *k, const struct plan_book *book,
                           uint32_t version) {
     while (k->version < version) {
@@ -74,7 +71,8 @@ void plan_known_ask(struct plan_known *known) {
     known->broken_version = 0;
 }
 
-/* The time of the update that had this version of the book, or INT64_MIN. */
+/* Returns the time of the update with this version of the book, or
+ * INT64_MIN. */
 static int64_t known_time(const struct plan_known *k, uint32_t version) {
     uint32_t least = k->given_len > PLAN_GIVEN ? k->given_len - PLAN_GIVEN : 0;
 
@@ -87,8 +85,9 @@ static int64_t known_time(const struct plan_known *k, uint32_t version) {
     return INT64_MIN;
 }
 
-/* The newest time of the updates that named the price of a change and that the
- * client remembers, or INT64_MIN: a level keeps it, whatever is dropped. */
+/* Returns the newest time among the updates that named a change's price and
+ * that the client remembers, or INT64_MIN. A level keeps this time, whatever is
+ * dropped. */
 static int64_t known_named(const struct plan_known *k,
                            const struct plan_book *book,
                            const struct plan_change *change) {
@@ -108,8 +107,8 @@ static int64_t known_named(const struct plan_known *k,
     return newest_ns;
 }
 
-/* A change that came after the snapshot and is applied, maybe not the price's
- * last. */
+/* Returns a price's excuse after a change was applied that came after the
+ * snapshot and may not be the price's last. */
 static enum plan_excuse known_follow(const struct plan_known *k,
                                      const struct plan_message *m,
                                      uint32_t version, uint32_t changed) {
@@ -121,7 +120,7 @@ static enum plan_excuse known_follow(const struct plan_known *k,
                                                              : EXCUSE_NONE;
 }
 
-/* What becomes of a change that came after the snapshot. */
+/* Records a change that came after the snapshot. */
 static void known_change(struct plan_known *k, const struct plan_book *book,
                          const struct plan_message *m, uint32_t version,
                          uint64_t read_ms) {
@@ -132,7 +131,7 @@ static void known_change(struct plan_known *k, const struct plan_book *book,
     enum plan_excuse excuse;
 
     if (dropped && version <= k->last.version) {
-        return; /* rightly so */
+        return; /* it is in the snapshot */
     }
     excuse = !dropped ? known_follow(k, m, version, changed)
              : soon   ? EXCUSE_DROPPED
@@ -156,11 +155,12 @@ static void known_update(struct plan_known *k, const struct plan_book *book,
     k->given[k->given_len++ % PLAN_GIVEN] = *m;
 }
 
-/* Has the newest change of a price been given, with a time after this? */
+/* The time of a price's newest change, compared with the snapshot's; never: not
+ * received. */
 enum named { NAMED_NEVER, NAMED_BEFORE, NAMED_AFTER };
 
-/* What an update says of prices that a snapshot was to settle. One that is gone
- * is not there any more to be merged. */
+/* Weighs an update before a snapshot, for each of its prices. gone: the client
+ * has forgotten the update, so it is not merged. */
 static void known_weigh(struct plan_known *k, const struct plan_book *book,
                         const struct plan_message *m,
                         const struct plan_message *snapshot, bool gone,
@@ -236,7 +236,8 @@ void plan_known_give(struct plan_known *known, const struct plan_book *book,
 
 /* ---- the check ---- */
 
-/* A decimal in units of 10^-digits, or -1 where it is none. */
+/* Returns a decimal in units of 10^-digits, or -1 if it is no price or
+ * amount. */
 static int64_t units(struct mst_decimal value, int digits) {
     int64_t n = value.coefficient;
 
@@ -260,8 +261,8 @@ static int price_of(unsigned market, struct mst_decimal price) {
                : -1;
 }
 
-/* What a side of a book shows, by price; false where it is no book of this
- * market's at all. */
+/* Reads the amounts of a side by price. False if it cannot be of this
+ * market. */
 static bool side_read(unsigned market, const struct mst_book *book,
                       unsigned side, uint16_t got[PLAN_PRICES]) {
     int last = side == MST_BID ? PLAN_PRICES : -1;

@@ -1,11 +1,11 @@
 /*
- * The library's object of a plan, and how a plan begins. See plan.h.
+ * The client or pair of a plan, and the start of a plan. See plan.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "plan.h"
 
-/* The service that a port's bytes go to, and how. */
+/* The service that the port sends to, and the mock's send(). */
 static struct {
     struct exchange *x;
     int (*send)(void *context, int link, const void *data, size_t len);
@@ -13,7 +13,7 @@ static struct {
 
 static int line_send(void *context, int link, const void *data, size_t len) {
     struct exchange *x = line.x;
-    size_t most = x->stall_left > 0 ? x->stall_left : 1; /* 1: it stalls */
+    size_t most = x->stall_left > 0 ? x->stall_left : 1; /* 1: stalls */
     int n = line.send(context, link, data, len < most ? len : most);
 
     x->stall_left -= n > 0 ? (size_t)n : 0;
@@ -40,8 +40,8 @@ void plan_begin(struct plan *plan, struct mst_mock *mock, struct mst_port *port,
     config->client_secret = SERVICE_SECRET;
 }
 
-/* Memory in place of that of the last plan: what is next to it is poisoned, and
- * nobody's. */
+/* Replaces memory of the last plan. The sanitizer detects accesses next to
+ * it. */
 static void *renewed(void *old, size_t len) {
     void *new = malloc(len);
 

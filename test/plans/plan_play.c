@@ -1,12 +1,12 @@
 /*
- * How a plan is played: the caller's object, what it is polled with and what is
- * called; whether all is well. See plan_run.h.
+ * Plays a plan: the caller's objects, polling and calls, and the checks that
+ * all is well. See plan_run.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "plan_run.h"
 
-/* A caller that closes is told that all is over, ms. */
+/* From a caller's close to the end, ms. */
 #define CLOSING_MS 2000u
 
 static void wish(unsigned market) {
@@ -21,7 +21,7 @@ static void wish(unsigned market) {
     }
 }
 
-/* Wishes for all there is, as far as it is not wished for. */
+/* Subscribes all channels that are not subscribed yet. */
 static void wishes_make(void) {
     for (unsigned m = 0; m < run.plan.markets; m++) {
         if (!run.wished[m]) {
@@ -39,8 +39,8 @@ static void wishes_make(void) {
     }
 }
 
-/* The object begins, maybe anew. What it asked for before, with an access of
- * its own, it does not know of. */
+/* Initialises the object, maybe again. An object with a separate access does
+ * not know its earlier requests. */
 static void object_begin(void) {
     if (!run.plan.shares) {
         run.attempts = run.request_ms = 0;
@@ -57,7 +57,7 @@ static void object_begin(void) {
 }
 
 static int connecting(void *context, int link, int address) {
-    if (address > 0) { /* of this the trace is not told */
+    if (address > 0) { /* this is not in the trace */
         states_note(MST_STATE_CONNECT, STATES_ERROR, MST_STATE_CONNECT);
     }
     return run.connect(context, link, address);
@@ -102,8 +102,8 @@ void run_begin(void) {
     plan_put_begin(&run.put, &run.object, &run.exchange, &run.port);
 }
 
-/* What is polled. An object may be left alone, most likely while it fetches a
- * token for all, and is none for the loop then. */
+/* The polled objects. One that is left unpolled, most likely while it fetches a
+ * token for both, has no links for the loop. */
 static struct mst_mock_object objects[POLLED];
 
 static void objects_look(void) {
@@ -147,18 +147,18 @@ static int poll_object(void *object, struct mst_event *event) {
     return rc;
 }
 
-/* A caller that closes is told of each end, and that all is over, in time. */
+/* After a close, every connection's end and the object's end come in time. */
 static void closing_check(void) {
     if (run.closing_ms == 0) {
         return;
     }
     if (!run.over && !run.unpolled[POLLED_STREAM] &&
         run_present_ms() > run.closing_ms + CLOSING_MS) {
-        run_fail("it is closed, and does not end");
+        run_fail("no end after the close");
     }
     for (int i = 0; i < PLAN_CLIENTS && run.over; i++) {
         if (run.exchange.links[i].heard.open) {
-            run_fail("it is over, and of the end the caller is not told");
+            run_fail("no event for a connection's end");
         }
     }
 }
@@ -182,7 +182,7 @@ void run_until(uint64_t until_ms) {
     }
 }
 
-/* The caller closes, or is gone at once. */
+/* Closes the object, or wipes it at once. */
 static void object_close(bool wipes) {
     if (wipes) {
         plan_object_wipe(&run.object);
@@ -206,8 +206,8 @@ static void unwish(unsigned market) {
     run_wish(false);
 }
 
-/* A wish for a book goes and comes, maybe before the service knows; so does one
- * for another channel. */
+/* Unsubscribes or subscribes a book or another channel, maybe before the
+ * service knows of the last change. */
 static void wishes_change(unsigned market) {
     unsigned channel = exchange_pick(&run.exchange, MST_HEARTBEAT + 3);
 
@@ -224,7 +224,7 @@ static void wishes_change(unsigned market) {
     }
 }
 
-/* The credentials are replaced: all is asked for again at once. */
+/* Replaces the credentials: the client may make all requests again at once. */
 static void object_renew(void) {
     struct service *s = &run.exchange.service;
 
@@ -235,7 +235,8 @@ static void object_renew(void) {
     states_call(STATES_STEP);
 }
 
-/* What a program may do at any time; one whose plan is long does not close. */
+/* Makes a call that a program may make at any time. A long plan does not
+ * close. */
 static void calls_make(void) {
     unsigned m = exchange_pick(&run.exchange, run.plan.markets);
 
@@ -260,7 +261,7 @@ static void calls_make(void) {
     }
 }
 
-/* Objects are not polled for a while, or are again. */
+/* Stops polling objects for a while, or polls them again. */
 static void objects_leave(void) {
     for (unsigned i = 0; i < POLLED; i++) {
         if (exchange_happens(&run.exchange, FAULT_UNPOLLED)) {
@@ -290,8 +291,8 @@ void run_play(void) {
     }
 }
 
-/* Everything is subscribed, live and without doubt: in hot standby by both
- * connections. */
+/* True if everything is subscribed, live and without doubt: in hot standby on
+ * both connections. */
 static bool is_stream_well(void) {
     const struct exchange *x = &run.exchange;
     bool both = run.plan.standby;
@@ -332,7 +333,7 @@ void run_unwell(const char *what) {
     text_free(&text);
 }
 
-/* One object that is not polled may stay so. */
+/* Polls objects again, except for one that may stay unpolled. */
 static void objects_return(void) {
     bool leaves = run.plan.leaves && run.closing_ms == 0 && !run.over;
 

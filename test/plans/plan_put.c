@@ -1,10 +1,10 @@
 /*
- * A caller with a transfer, which asks for addresses: see plan.h.
+ * A caller with a transfer, which requests addresses: see plan.h.
  *
- * Every request that is taken ends in one event, in put_ms, or when the caller
- * closes; one that is refused in none. It came through only if the service said
- * so of this one; where it has, and the client does not know, it says that the
- * request may be done.
+ * Every accepted request ends with one event, within put_ms or when the caller
+ * closes; a refused one has no event. A request succeeds only if the service
+ * has answered it. If the service has answered and the client does not know,
+ * the event has maybe_done.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -41,8 +41,8 @@ void plan_put_begin(struct plan_put *put, const struct plan_object *object,
     put_open(put);
 }
 
-/* Another one is refused while one is under way, and so is one that breaks a
- * rule. */
+/* Expects the refusal of a request that breaks a rule, and of a second
+ * request. */
 static void refused_request(struct plan_put *p) {
     static const struct mst_address_request good = {.id = "id"},
                                             bad = {.id = "id", .network = "X"};
@@ -51,7 +51,7 @@ static void refused_request(struct plan_put *p) {
     if (rc != (p->under_way ? MST_ERR_BUSY : MST_ERR_ADDRESS) ||
         (p->under_way &&
          mst_address_put(&p->transfer, &good, &p->record) != MST_ERR_BUSY)) {
-        exchange_wrong(p->x, "a request is taken that is to be refused");
+        exchange_wrong(p->x, "a bad request is accepted");
     }
 }
 
@@ -59,7 +59,7 @@ void plan_put_request(struct plan_put *put) {
     bool named = exchange_pick(put->x, 2) == 0;
 
     exchange_address(put->x);
-    put->x->service.tokens.count = 0; /* one may be asked for at once */
+    put->x->service.tokens.count = 0; /* the client may request one at once */
     snprintf(put->nickname, sizeof put->nickname, "n%u", ++put->serial);
     put->request = (struct mst_address_request){
         .id = named ? "an-id" : NULL,
@@ -78,7 +78,7 @@ void plan_put_request(struct plan_put *put) {
     put->requests++;
 }
 
-/* The caller closes, and begins anew. */
+/* Closes the transfer, and opens it again. */
 static void put_close(struct plan_put *p) {
     struct mst_event event;
     int rc = 0;
@@ -91,11 +91,11 @@ static void put_close(struct plan_put *p) {
         }
     }
     if (p->under_way || rc != MST_ERR_CLOSED) {
-        exchange_wrong(p->x, "a transfer is closed, and does not end");
+        exchange_wrong(p->x, "no end after a transfer's close");
     }
     if (mst_address_put(&p->transfer, &p->request, &p->record) !=
         MST_ERR_CLOSED) {
-        exchange_wrong(p->x, "a request is taken after the end");
+        exchange_wrong(p->x, "a request is accepted after the end");
     }
     put_open(p);
 }
@@ -117,10 +117,10 @@ void plan_put_event(struct plan_put *put, const struct mst_event *event) {
     bool answered = put->x->service.records > put->records;
 
     if (event->type == MST_EVENT_CLOSED) {
-        return; /* of the next token, which a transfer may fetch ahead */
+        return; /* from fetching the next token early */
     }
     if (event->type != MST_EVENT_ADDRESS || !put->under_way) {
-        exchange_wrong(put->x, "an event of a request that is none or over");
+        exchange_wrong(put->x, "an event without a request");
         return;
     }
     put->under_way = false;
@@ -131,8 +131,7 @@ void plan_put_event(struct plan_put *put, const struct mst_event *event) {
                       strcmp(put->record.nickname, put->nickname) != 0)) {
         exchange_wrong(put->x, "a record that the service did not send");
     } else if (!put->well && answered && !r->maybe_done) {
-        exchange_wrong(put->x, "a request is done, and the caller told it "
-                               "is not");
+        exchange_wrong(put->x, "a request is done, without maybe_done");
     }
 }
 
@@ -141,7 +140,7 @@ void plan_put_rest(struct plan_put *put) {
 
     if (put->under_way &&
         now_ms > put->since_ms + put->config.put_ms + LATE_MS) {
-        exchange_wrong(put->x, "a request does not end in its time");
+        exchange_wrong(put->x, "a request exceeds its deadline");
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * How a service that acts on a plan answers requests: see plan.h.
+ * The answers of a service that acts on a plan: see plan.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,15 +10,16 @@
 
 #define ENTRIES (4 * PLAN_MARKETS + 16)
 #define ANSWER_LATE_MS 12000
-#define BEHIND_MS 1000 /* that a caller takes for the messages before */
+#define BEHIND_MS 1000 /* that a caller takes for earlier messages */
 
 enum { SUBSCRIBE, UNSUBSCRIBE, LIST, ACTIONS };
 
 static const char *const actions[ACTIONS] = {"subscribe", "unsubscribe",
                                              "subscription_list"};
 
-/* All that the specification has, another one, none that says anything. The
- * first ones may pass; another one may be untrue, which an audit shows. */
+/* Error codes: those of the specification, an unknown one, and an empty one.
+ * The first PASSING are temporary; others may be untrue, which an audit
+ * shows. */
 #define PASSING 3
 static const char *const codes[] = {"INTERNAL_SERVER_ERROR",
                                     "TEAPOT",
@@ -40,8 +41,8 @@ static const char *code_draw(struct exchange *x) {
 
 struct entry {
     char channel[32], market[64];
-    bool success, said; /* success is said */
-    bool odd;           /* its form is */
+    bool success, said; /* said: the entry has "success" */
+    bool odd;           /* of any form */
     const char *code;   /* or NULL */
 };
 
@@ -68,7 +69,7 @@ static void entry_add(struct answer *a, const char *channel,
     e->code = NULL;
 }
 
-/* The flag of the subscription that an entry names, or NULL. */
+/* Returns the flag of the subscription that an entry names, or NULL. */
 static bool *entry_find(const struct exchange *x, const struct entry *e,
                         bool flags[MST_HEARTBEAT + 1][PLAN_MARKETS],
                         unsigned *market) {
@@ -89,22 +90,22 @@ static bool *entry_find(const struct exchange *x, const struct entry *e,
     return NULL;
 }
 
-/* The client asks again for what was granted only after it has ended it. */
+/* The client requests a confirmed subscription again only after ending it. */
 static void entry_ask(struct exchange *x, struct plan_link *l, unsigned action,
                       const struct entry *e) {
     unsigned market;
     bool *granted = entry_find(x, e, l->granted, &market);
 
     if (granted != NULL && *granted && action == SUBSCRIBE && !l->blamed) {
-        exchange_wrong(x, "what was granted is asked for again");
+        exchange_wrong(x, "a confirmed subscription is requested again");
     }
     if (granted != NULL) {
         *granted = false;
     }
 }
 
-/* An entry that can be read, and is true, grants its subscription. A list with
- * an entry that cannot be read may make the client ask again. */
+/* A readable, true entry confirms its subscription. After a list with an
+ * unreadable entry the client may request everything again. */
 static void entry_grant(struct exchange *x, struct plan_link *l,
                         unsigned action, const struct entry *e) {
     unsigned market;
@@ -119,7 +120,7 @@ static void entry_grant(struct exchange *x, struct plan_link *l,
     }
 }
 
-/* Does what an entry asks for, and says what comes of it. */
+/* Carries out what an entry requests, and notes the result in it. */
 static void entry_apply(struct exchange *x, int link, struct answer *a,
                         struct entry *e, bool idle) {
     unsigned market;
@@ -168,7 +169,7 @@ static void list_fill(struct exchange *x, int link, struct answer *a) {
     }
 }
 
-/* Leaves out some entries, and has some that nobody has asked for. */
+/* Drops some entries, and adds some that nobody requested. */
 static void list_spoil(struct exchange *x, struct answer *a) {
     static const char *const strays[][2] = {
         {"", ""},
@@ -198,7 +199,7 @@ static void list_spoil(struct exchange *x, struct answer *a) {
 
 /* ---- text ---- */
 
-/* True if a client with room for so many bytes can read it. */
+/* Returns true if a client with a buffer of room bytes can read the entry. */
 static bool entry_write(struct plan_writer *w, const struct entry *e,
                         size_t room) {
     size_t begin = w->len;
@@ -224,7 +225,7 @@ static bool entry_write(struct plan_writer *w, const struct entry *e,
            (!e->odd || (clear && w->len - begin < room));
 }
 
-/* Says how many entries can be read. */
+/* Returns the length; *clear is the number of readable entries. */
 static size_t answer_write(struct exchange *x, const struct answer *a,
                            char *text, size_t size, uint32_t *clear) {
     struct plan_writer w = {.text = text, .size = size, .random = &x->random};
@@ -264,7 +265,7 @@ static size_t error_write(struct exchange *x, char *text, size_t size) {
     return (size_t)len;
 }
 
-/* Answers something else than was asked, or a part of that. */
+/* Makes the answer one to another request, or a partial one. */
 static void answer_spoil(struct exchange *x, struct answer *a) {
     size_t at = a->len > 0 ? exchange_pick(x, (uint32_t)a->len) : 0;
 
@@ -319,7 +320,7 @@ static void snapshots_send(struct exchange *x, int link, const struct answer *a,
     }
 }
 
-/* Some entries are of any form, or name the market in another case. */
+/* Gives some entries any form, or a market in lower case. */
 static void answer_vary(struct exchange *x, int link, struct answer *a) {
     for (size_t i = 0; i < a->len; i++) {
         struct entry *e = &a->entries[i];
@@ -370,7 +371,7 @@ void exchange_request(void *context, int link, const char *text) {
     for (size_t i = 0; i < a.len; i++) {
         entry_ask(x, l, a.action, &a.entries[i]);
     }
-    /* Late, or after more messages than the caller can take in time. */
+    /* Late, or after more messages than the caller can handle in time. */
     l->blamed |= ms > 0 || (x->strength[FAULT_BUSY] > 0 &&
                             l->messages_len * x->event_ms > BEHIND_MS);
     if (exchange_happens(x, FAULT_WITHHOLD)) {
@@ -378,8 +379,8 @@ void exchange_request(void *context, int link, const char *text) {
         return;
     }
     if (exchange_happens(x, FAULT_REFUSE)) {
-        /* A list may be refused, unless much depends on it; of a pair the
-         * caller is not told this of both connections. */
+        /* A list may be refused, unless much depends on it. With a pair, the
+         * caller does not receive this event for both connections. */
         l->blamed |= a.action != LIST || x->strength[FAULT_ENTRIES] > 0 ||
                      x->plan->links == 2;
         exchange_send_later(x, link, error, error_write(x, error, sizeof error),
@@ -400,7 +401,7 @@ void exchange_request(void *context, int link, const char *text) {
         snapshots_send(x, link, &a, 0);
         answer_send(x, link, &a, ms);
     } else {
-        struct answer said = a; /* what is said is not always what was done */
+        struct answer said = a; /* the answer may differ from what was done */
         answer_send(x, link, &said, ms);
         snapshots_send(x, link, &a, ms);
     }

@@ -1,6 +1,5 @@
 /*
- * A plan that is played by test/session/plans.c or year.c, and what watches over
- * it.
+ * The run of a plan by test/session/plans.c or year.c, and its checks.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,16 +9,15 @@
 #include "plan.h"
 #include "states.h"
 
-#define PLAN_ATTEMPTS 64 /* that are remembered */
+#define PLAN_ATTEMPTS 64 /* remembered */
 
-/* What the tops of a market have said of its book. */
+/* Tops of a market that contradict its book. */
 struct plan_tops {
     unsigned disagreements;
     int64_t since_ns;
 };
 
-/* What a link owes its caller or the service, each within a bound: see
- * plan_watch.c. */
+/* What a link must do within a time: see plan_watch.c. */
 enum plan_owed {
     OWED_REQUEST,
     OWED_BYTES,
@@ -29,7 +27,7 @@ enum plan_owed {
     OWED
 };
 
-/* The objects that are polled: a client or a pair, and a transfer. */
+/* The polled objects: a client or pair, and a transfer. */
 enum { POLLED_STREAM, POLLED_PUT, POLLED };
 
 struct plan_run {
@@ -43,13 +41,13 @@ struct plan_run {
     struct exchange exchange;
     struct plan_object object;
     struct plan_put put;
-    uint64_t closing_ms;       /* since when the object closes, or 0: present */
-    bool over;                 /* the last poll said so */
-    bool wished[PLAN_MARKETS]; /* for the market's book */
+    uint64_t closing_ms;       /* run_present_ms() of the close, or 0 */
+    bool over;                 /* the last poll returned MST_ERR_CLOSED */
+    bool wished[PLAN_MARKETS]; /* the market's book */
     struct plan_tops tops[PLAN_MARKETS + 1];
-    uint64_t attempts, attempts_ms[PLAN_ATTEMPTS]; /* how many, and when */
-    uint64_t request_ms;                           /* of the last, or 0 */
-    uint64_t away_ms; /* time in which the caller was away, or slow */
+    uint64_t attempts, attempts_ms[PLAN_ATTEMPTS]; /* number and times */
+    uint64_t request_ms;                           /* of the last one, or 0 */
+    uint64_t away_ms;                     /* the time of the caller's absence */
     uint64_t owed_ms[PLAN_CLIENTS][OWED]; /* since when, or 0 */
     enum mst_action asked[PLAN_CLIENTS];  /* by the last request, and when */
     uint64_t asked_ms[PLAN_CLIENTS];
@@ -62,57 +60,57 @@ struct plan_run {
 };
 extern struct plan_run run;
 
-/* Virtual ms of this plan; those in which the caller was present, from 1 on. */
+/* Virtual ms of this plan; those with the caller present, from 1 on. */
 uint64_t run_ms(void);
 uint64_t run_present_ms(void);
 
-/* A line of what happens; the plan has failed, for the first time. */
+/* Print a line; report that the plan has failed, the first time. */
 void run_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void run_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The book of a market that the caller sees, or NULL; is it live, without
- * doubt? All books as lines. */
+/* The caller's book of a market, or NULL; true if it is live and not in doubt;
+ * appends all books as lines. */
 struct mst_book *run_shown(unsigned market);
 bool run_is_sure(const struct mst_book *book);
 void run_books_note(struct text *text);
 
-/* Looks at all books; at what the caller was told beside, and at what service
- * and port found wrong. */
+/* Check all books; the other events, and the errors that service and port have
+ * found. */
 void run_books_check(void);
 void run_heard_check(void);
 
-/* The caller does not poll for a while, at most so long; stops polling an
- * object; polls it again. */
+/* Let the caller not poll for at most this time; stop polling an object; poll
+ * it again. */
 void run_away(uint32_t most_ms);
 void run_leave(unsigned object);
 void run_return(unsigned object);
 
-/* The caller wishes for a market's book, or no longer does. Checks what is owed,
- * and how long a link lets the caller sleep. */
+/* Takes in that a market was subscribed or unsubscribed. The others check what
+ * is owed, and how long a link lets the caller sleep. */
 void run_wish(bool wished);
 void run_owed_check(void);
 void run_sleep_check(const struct mst_link *link);
 
-/* Begins the plan that is drawn. Runs until a moment of virtual time; to the
- * plan's end, with all that happens in it. */
+/* Starts the drawn plan; runs until a virtual time; runs to the plan's end with
+ * all its events. */
 void run_begin(void);
 void run_until(uint64_t until_ms);
 void run_play(void);
 
-/* From now on the service behaves, and the caller wishes for all. Runs for a
- * second, in which an address is asked for until that was well. */
+/* Makes the service correct, and subscribes everything. The second runs for a
+ * second, and requests an address until that succeeds. */
 void run_behave(void);
 void run_second(void);
 
-/* Is everything subscribed, live and without doubt? Fails with this text, and
- * says what is not so. */
+/* True if everything is subscribed, live and not in doubt. The second fails
+ * with this text and the details. */
 bool run_is_well(void);
 void run_unwell(const char *what);
 
-/* The caller closes and waits for the end. */
+/* Closes the object and waits for its end. */
 void run_end(void);
 
-/* What the loop and the configuration are given. */
+/* Callbacks for the loop and the configuration. */
 bool run_event(void *context, const struct mst_event *event);
 void run_trace(void *context, const struct mst_trace *trace);
 

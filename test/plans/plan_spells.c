@@ -1,6 +1,5 @@
 /*
- * What goes wrong with a service that acts on a plan, from one moment to the
- * next: see plan.h.
+ * The current faults of a service that acts on a plan: see plan.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,8 +7,8 @@
 
 #define BODY(body) "Content-Length: " body
 
-/* Whole responses that are no good, the first ones for long, and some that end
- * too early. */
+/* Bad responses, and some that end too early. The first PERMANENT are permanent
+ * errors. */
 #define PERMANENT 3
 static const char *const responses[] = {
     "HTTP/1.1 400 No\r\n" BODY("26\r\n\r\n{\"error\":\"invalid_client\"}"),
@@ -38,7 +37,7 @@ void exchange_waits(struct exchange *x, uint32_t ms) {
     x->wait_ms = ms > x->wait_ms ? ms : x->wait_ms;
 }
 
-/* Any status but those of success, the usual ones mostly. */
+/* Returns a status of failure, usually a common one. */
 static int status_draw(struct exchange *x) {
     static const int statuses[] = {401, 403, 404, 408, 429, 500, 503};
     uint32_t at = exchange_pick(x, 2 * COUNT(statuses));
@@ -87,7 +86,7 @@ static void connect_draw(struct exchange *x) {
                                   MST_MOCK_NEVER};
     int error = errors[exchange_pick(x, COUNT(errors))];
 
-    if (error == MST_ERR_TLS_ISSUER) { /* or another one of these */
+    if (error == MST_ERR_TLS_ISSUER) { /* or another error of TLS */
         error -= (int)exchange_pick(x, 9);
         exchange_waits(x, x->plan->config.backoff_slow_ms);
     }
@@ -116,7 +115,7 @@ static void line_draw(struct exchange *x) {
         .resolve_ms = 20, .connect_ms = 30, .data_ms = 10, .addresses = 2};
     plan->entropy_none = x->strength[FAULT_ENTROPY] > 0;
     if (x->strength[FAULT_BUSY] > 0) {
-        plan->data_ms = 0; /* what is sent is there at the next poll */
+        plan->data_ms = 0; /* sent data arrives by the next poll */
     }
     if (x->strength[FAULT_DRIP] > 0) {
         plan->drip = 1 + exchange_pick(x, 200);
@@ -159,8 +158,8 @@ void exchange_address(struct exchange *x) {
     }
 }
 
-/* How long tokens live, and whether they say so; maybe the last does not live
- * any more. */
+/* Draws the lifetime of tokens and whether a response has it. The last token
+ * may expire now. */
 static void tokens_draw(struct exchange *x) {
     static const char *const rests[] = {
         NULL, ",\"token_type\":\"Bearer\"}",
@@ -183,8 +182,8 @@ static void tokens_draw(struct exchange *x) {
     }
 }
 
-/* An access that lasts keeps what it was told. When that was, is known in a plan
- * whose line is quick and does not fail, and whose objects are polled. */
+/* An access that is not replaced keeps a Retry-After. Its time is known only if
+ * connections are fast and do not fail, and if all objects are polled. */
 static void hold_draw(struct exchange *x) {
     struct service *s = &x->service;
 
@@ -229,7 +228,7 @@ void exchange_change(struct exchange *x) {
     (void)exchange_busy(x);
 }
 
-/* The spells of this moment. */
+/* Sets the strengths of the spells of this time. */
 static void spells_set(struct exchange *x, uint64_t at_ms) {
     x->edge_ms = x->plan->length_ms;
     memset(x->strength, 0, sizeof x->strength);
@@ -263,11 +262,15 @@ uint64_t exchange_next_ms(struct exchange *x) {
     return x->begin_ms + (next_ms < x->edge_ms ? next_ms : x->edge_ms);
 }
 
-void exchange_behave(struct exchange *x) {
+void exchange_calm(struct exchange *x) {
     memset(x->strength, 0, sizeof x->strength);
     memset(x->offset_ns, 0, sizeof x->offset_ns);
     x->wall_ns = 0;
     x->wall_unset = false;
+}
+
+void exchange_behave(struct exchange *x) {
+    exchange_calm(x);
     exchange_end(x);
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
         mst_mock_stall(x->mock, i, false);

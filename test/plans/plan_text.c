@@ -1,5 +1,5 @@
 /*
- * The text of a service's messages, well-formed or not: see plan.h.
+ * The text of a service's messages, well-formed or malformed: see plan.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -81,7 +81,7 @@ static void put_side(struct plan_writer *w, unsigned market, unsigned side,
     plan_write(w, "]");
 }
 
-/* Pieces of a payload, in any order where the keys are odd. */
+/* Writes the members of a payload, in any order if odd. */
 static void put_pieces(struct plan_writer *w, unsigned market,
                        const char *const heads[], size_t heads_len,
                        const struct plan_change *changes, size_t count) {
@@ -146,7 +146,7 @@ void plan_write_update(struct plan_writer *w, unsigned market, const char *time,
     put_book(w, market, MST_MARKET_DATA, "UPDATE", time, changes, count);
 }
 
-/* Takes at most so many levels of a side, the best first, as is usual; returns
+/* Copies the best levels of a side, at most this number, best first. Returns
  * how many. */
 static size_t best_levels(const struct plan_book *book, unsigned side,
                           struct plan_change *levels, size_t most) {
@@ -216,7 +216,7 @@ bool plan_write_object(struct plan_writer *w, const struct plan_member *members,
         "{\"code\":\"UNKNOWN_CHANNEL\",\"message\":\"no\"}",
         "{\"code\":{},\"message\":[]}", "{\"market\":7}",
         "{\"error\":{\"code\":{\"a\":[]}}}",
-        /* Twice, if it counts. */
+        /* Duplicate, if the member matters. */
         "{\"code\":1,\"code\":2}"};
     bool first = true, clear = true;
 
@@ -241,7 +241,7 @@ bool plan_write_object(struct plan_writer *w, const struct plan_member *members,
         }
     }
     if (w->odd && chance(w, 32) == 0 && w->len < w->size / 4) {
-        /* It is larger than the message buffer. */
+        /* Larger than the message buffer. */
         put_format(w, "%s\"x\":\"", first ? "" : ",");
         for (unsigned i = 0; i < 4200 / 7; i++) {
             plan_write(w, "a text ");
@@ -254,7 +254,7 @@ bool plan_write_object(struct plan_writer *w, const struct plan_member *members,
 
 /* ---- what cannot be read ---- */
 
-/* Puts other text in the place of the first occurrence of some. */
+/* Replaces the first occurrence of old. Returns false if there is none. */
 static bool replace(struct plan_writer *w, const char *old, const char *new) {
     char *at = strstr(w->text, old);
     size_t old_len = strlen(old), new_len = strlen(new);
@@ -302,12 +302,12 @@ bool plan_break(struct plan_writer *w) {
     if (way == COUNT(ways) + 1) {
         return false;
     }
-    w->len -= 1 + chance(w, (uint32_t)w->len); /* its end is missing */
+    w->len -= 1 + chance(w, (uint32_t)w->len); /* cut off its end */
     return true;
 }
 
-/* An object of the keys and values that messages have, in any order and place;
- * now and then one byte is another. It names no market of the plan's. */
+/* Writes an object of the keys and values of messages, in any order and place,
+ * sometimes with a changed byte. It names no market of the plan. */
 static void put_soup(struct plan_writer *w) {
     static const char *const keys[] = {
         "channel",     "payload",  "market", "type",  "time",
@@ -315,7 +315,7 @@ static void put_soup(struct plan_writer *w) {
         "executed_at", "channels", "error",  "code",  "params",
         "success",     "x"};
     static const char *const values[] = {
-        /* What messages have. */
+        /* Of messages. */
         "\"market_data\"", "\"market_data.top_of_book\"", "\"execution_data\"",
         "\"heartbeat\"", "\"XRPUSD\"", "\"UPDATE\"", "\"SNAPSHOT\"",
         "\"TOP_OF_BOOK\"", "\"2026-01-01T00:00:00Z\"", "\"1.5\"",

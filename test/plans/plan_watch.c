@@ -1,26 +1,26 @@
 /*
- * What is always so while a plan is played, whatever the service and the caller
- * do: see plan_run.h.
+ * What must always be true while a plan is played, whatever the service and the
+ * caller do: see plan_run.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "plan_run.h"
 
-/* So many attempts of all links in a row take so long at least, and requests
- * are apart. */
+/* The shortest time of PLAN_ATTEMPTS attempts in a row by all links, and
+ * between two requests. */
 #define ATTEMPTS_MS (PLAN_ATTEMPTS * 1000u)
 #define GAP_MS 1000u
 
-/* Before the client judges the service it reads what has come, for so long;
- * and anything may be done a little later than at its time. */
+/* The client reads pending data for up to READ_FIRST_MS before a timeout
+ * counts. Any action may be LATE_MS late. */
 #define READ_FIRST_MS 1000u
 #define LATE_MS 1000u
 
-/* Nothing holds an object back for longer. */
+/* The longest wait of an object. */
 #define SLEEP_MOST_MS 310000u
 
-/* What an event may take before the client forgives the service: 100 ms between
- * two polls of a link, and three links are polled in turn. */
+/* The time for an event that does not delay the client's timeouts: 100 ms
+ * between two polls of a link, with three links polled in turn. */
 #define EVENT_MS (100u / 3)
 
 #define DOUBTS ~(unsigned)(MST_BOOK_CROSSED | MST_BOOK_THIN)
@@ -60,7 +60,6 @@ void run_fail(const char *format, ...) {
     text_free(&text);
 }
 
-/* The book of a market that the caller sees, or NULL. */
 struct mst_book *run_shown(unsigned market) {
     return run.object.paired
                ? mst_pair_book(&run.object.pair, plan_markets[market])
@@ -75,10 +74,10 @@ bool run_is_sure(const struct mst_book *book) {
     return is_live(book) && (mst_book_flags(book) & DOUBTS) == 0;
 }
 
-/* A live book shows what can be known by the connection that feeds it. */
+/* A live book must match what is known from the connection that feeds it. */
 static void book_check(unsigned market) {
     const struct mst_book *book = run_shown(market);
-    char text[300] = "it is live without a connection";
+    char text[300] = "live without a connection";
     bool good = false;
 
     if (!run_is_sure(book)) {
@@ -112,7 +111,7 @@ static unsigned market_of(const char *name) {
     return m;
 }
 
-/* Does a side of a book contradict the best level of a message? */
+/* True if a side of a book contradicts the best level of a message. */
 static bool side_disagrees(const struct mst_book *book, enum mst_side side,
                            bool has, const struct mst_level *best) {
     const struct mst_level *level = mst_book_level(book, side, 0);
@@ -128,7 +127,7 @@ static bool side_disagrees(const struct mst_book *book, enum mst_side side,
                0;
 }
 
-/* A book that the top of book has contradicted for long enough is in doubt. */
+/* A book that the top of book has contradicted long enough must be in doubt. */
 static void top_check(const struct mst_top *top) {
     unsigned m = market_of(top->market);
     const struct mst_book *book = m < run.plan.markets ? run_shown(m) : NULL;
@@ -144,7 +143,7 @@ static void top_check(const struct mst_top *top) {
         return;
     }
     if (top->time_ns + PLAN_MS_NS <= mst_book_time(book)) {
-        return; /* of a time that the book has left behind */
+        return; /* older than the book */
     }
     if (t->disagreements++ == 0) {
         t->since_ns = top->time_ns;
@@ -190,9 +189,8 @@ static void event_note(const struct mst_event *event) {
     text_free(&text);
 }
 
-/* Books that are stale have forgotten what they were given: the next message
- * begins them anew. A book that is being built is not one of them, whatever it
- * shows. */
+/* A stale book has forgotten its messages and starts again with the next one. A
+ * book that is being built has not, whatever it shows. */
 static void restarts_note(int link) {
     for (unsigned m = 0; m < run.plan.markets; m++) {
         int of = run.object.paired ? link : 0;
@@ -202,7 +200,7 @@ static void restarts_note(int link) {
     }
 }
 
-/* Another client leads: what its books are compared with begins anew. */
+/* Another client leads: the comparison with tops of book starts again. */
 static void leader_note(void) {
     run.changes++;
     memset(run.tops, 0, sizeof run.tops);
@@ -226,7 +224,7 @@ uint64_t run_present_ms(void) {
     return run_ms() - run.away_ms + 1;
 }
 
-/* Time passes. What exceeds counts_ms is the caller's absence. */
+/* Lets time pass. What exceeds counts_ms counts as the caller's absence. */
 static void pass(uint32_t ms, uint32_t counts_ms) {
     uint32_t away_ms = ms > counts_ms ? ms - counts_ms : 0;
 
@@ -235,7 +233,6 @@ static void pass(uint32_t ms, uint32_t counts_ms) {
     mst_mock_advance(&run.mock, ms);
 }
 
-/* The caller does not poll for a while. */
 void run_away(uint32_t most_ms) {
     pass(exchange_pick(&run.exchange, most_ms), 0);
 }
@@ -250,7 +247,7 @@ void run_leave(unsigned object) {
     }
 }
 
-/* Whatever the object owed, it owes since now. */
+/* What the object owes, it owes from now on. */
 void run_return(unsigned object) {
     uint64_t ms = run_present_ms() - run.unpolled_ms[object];
 
@@ -271,8 +268,8 @@ void run_return(unsigned object) {
 
 /* ---- what is owed ---- */
 
-/* Since when a request is owed: there may be one outstanding, although it seems
- * to have a result. */
+/* Returns the time from which a request is owed. One may be outstanding
+ * although it seems to have a result. */
 static uint64_t request_since_ms(int link, bool sure) {
     const struct mst_config *g = &run.plan.config;
 
@@ -291,7 +288,7 @@ void run_wish(bool wished) {
                                  : request_since_ms(0, true);
 }
 
-/* Of a pair's connection that is to blame not every result is told. */
+/* True for a blamed connection of a pair: not every result is an event. */
 static bool is_hidden(int link) {
     return run.object.paired && run.exchange.links[link].blamed;
 }
@@ -302,13 +299,13 @@ static enum mst_action action_of(const char *text) {
                                               : MST_SUBSCRIPTION_LIST;
 }
 
-/* It is too early to give up the last request. */
+/* True if it is too early to give up the last request. */
 static bool is_early(int link) {
     return run_ms() < run.asked_ms[link] + run.plan.config.answer_ms;
 }
 
-/* A request is owed for a wish, its bytes and a result for a request, a list
- * every audit_ms, and a ping after a silence. */
+/* Owed are: a request for a new subscription; a request's bytes and its result;
+ * a list every audit_ms; a ping after a silence. */
 static void owed_trace(const struct mst_trace *trace) {
     uint64_t *since_ms = run.owed_ms[trace->link], now_ms = run_present_ms();
 
@@ -323,7 +320,7 @@ static void owed_trace(const struct mst_trace *trace) {
     case MST_TRACE_REQUEST:
         if (since_ms[OWED_RESULT] > 0 && !is_hidden(trace->link) &&
             is_early(trace->link)) {
-            run_fail("link %d: a request while another one has no result",
+            run_fail("link %d: a request while another is outstanding",
                      trace->link);
         }
         since_ms[OWED_REQUEST] = 0;
@@ -336,7 +333,7 @@ static void owed_trace(const struct mst_trace *trace) {
         break;
     case MST_TRACE_OUT: since_ms[OWED_BYTES] = since_ms[OWED_PING] = 0; break;
     case MST_TRACE_IN:
-        /* In a frame that drips one ping is enough. */
+        /* During a slow frame one ping is enough. */
         since_ms[OWED_PING] = trace->state == MST_STATE_OPEN &&
                                       run.exchange.strength[FAULT_DRIP] == 0
                                   ? now_ms
@@ -346,7 +343,7 @@ static void owed_trace(const struct mst_trace *trace) {
     }
 }
 
-/* Takes a result, or what may be one. */
+/* Takes in a result, or an event that may be one. */
 static void owed_event(const struct mst_event *event) {
     uint64_t *since_ms = run.owed_ms[event->link];
     bool response = event->type == MST_EVENT_RESPONSE;
@@ -356,18 +353,18 @@ static void owed_event(const struct mst_event *event) {
         return;
     }
     if (response && event->as.response.action != run.asked[event->link]) {
-        return; /* it is late, or nobody has asked for it */
+        return; /* late, or not requested */
     }
     since_ms[OWED_RESULT] = 0;
     if (response && event->as.response.failed > 0) {
-        since_ms[OWED_REQUEST] = 0; /* it may be refused, as it was asked for */
+        since_ms[OWED_REQUEST] = 0; /* it may have been refused */
     } else if (since_ms[OWED_REQUEST] > 0) {
         since_ms[OWED_REQUEST] = request_since_ms(event->link, response);
     }
 }
 
-/* A request is given up for want of an answer: not before its time. This may be
- * told when the next one has been made. */
+/* A request must not time out early. This event may come after the next
+ * request. */
 static void given_up_check(const struct mst_event *event) {
     if (event->as.failure.error == MST_ERR_ANSWER && is_early(event->link) &&
         run_ms() > run.asked_ms[event->link]) {
@@ -382,15 +379,15 @@ void run_owed_check(void) {
         uint32_t most_ms;
         const char *what;
     } owed[OWED] = {
-        [OWED_REQUEST] = {GAP_MS, "what is wished is not asked for"},
+        [OWED_REQUEST] = {GAP_MS, "a subscription is not requested"},
         [OWED_BYTES] = {0, "a request is not sent"},
         [OWED_RESULT] = {g->answer_ms + READ_FIRST_MS,
                          "a request has no result"},
-        /* Both links of a pair make their requests in the same gaps. */
+        /* Both links of a pair share the gaps between requests. */
         [OWED_AUDIT] = {(g->audit_ms + g->answer_ms + READ_FIRST_MS + GAP_MS) *
                             run.plan.links,
-                        "a list is not asked for"},
-        [OWED_PING] = {g->ping_ms, "after a silence nothing is sent"},
+                        "a list is not requested"},
+        [OWED_PING] = {g->ping_ms, "nothing is sent after a silence"},
     };
     bool stalls = run.exchange.strength[FAULT_STALL] > 0;
 
@@ -398,7 +395,7 @@ void run_owed_check(void) {
          i++) {
         for (unsigned k = 0; k < OWED; k++) {
             uint64_t *since_ms = &run.owed_ms[i][k];
-            /* The next request waits for what is being written. */
+            /* The next request waits for pending output. */
             bool sends = k != OWED_RESULT;
             bool hidden = k == OWED_RESULT && is_hidden((int)i);
             bool waits = k == OWED_REQUEST && run.owed_ms[i][OWED_RESULT] > 0;
@@ -460,7 +457,7 @@ bool run_event(void *context, const struct mst_event *event) {
     run_heard_check();
     pass(exchange_busy(&run.exchange), EVENT_MS);
     run_owed_check();
-    /* A slow caller is busy with the event for a while. */
+    /* A slow caller takes a while for the event. */
     if (exchange_happens(&run.exchange, FAULT_SLOW_CALLER) &&
         exchange_pick(&run.exchange, 16) == 0) {
         run_away(20000);
@@ -468,7 +465,7 @@ bool run_event(void *context, const struct mst_event *event) {
     return !run.failed;
 }
 
-/* Nothing is asked for again and again. */
+/* Attempts and requests must not come too fast. */
 static void storm_check(const struct mst_trace *trace) {
     if (trace->kind == MST_TRACE_REQUEST) {
         if (run.request_ms != 0 && run_ms() < run.request_ms + GAP_MS) {

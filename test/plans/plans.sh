@@ -1,11 +1,11 @@
 #!/bin/bash
-# Runs plans (see test/session/plans.c) on all processors, each of which takes
-# a part of the seeds, and says which have failed. The last line adds up.
+# Runs plans (see test/session/plans.c) on all processors, and reports which
+# have failed. Each process takes a part of the seeds. The last line adds up.
 # Usage: test/plans/plans.sh PROGRAM [CHECKED]
 # CHECKED, the program with sanitizers, takes every twentieth part.
-# PLANS: how many (100000); PLANS_SEED: the first one's seed (from the clock).
-# PLANS_KEEP: a folder that remembers the parts that are done, of these very
-# programs, so that a run that was interrupted goes on.
+# PLANS: their number (100000); PLANS_SEED: the first seed (from the clock).
+# PLANS_KEEP: a folder that records finished parts of these exact programs, so
+# that an interrupted run can continue.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 
@@ -19,8 +19,8 @@ keep=${PLANS_KEEP:-$(mktemp -d)}
 keep=$keep/$(cat "$@" | sha256sum | cut -c 1-16)
 mkdir -p "$keep"
 
-# run KEEP PROGRAM FIRST LAST: the plans of these seeds, in one process, whose
-# line is kept where none fails; else what it prints.
+# run KEEP PROGRAM FIRST LAST: runs the plans of these seeds in one process.
+# Keeps its line if none fails, and prints its output otherwise.
 # shellcheck disable=SC2317 # it is called by the inner shell
 run() {
     local output done=$1/$3-$4
@@ -36,7 +36,7 @@ run() {
 export -f run
 
 last=$((seed + plans - 1))
-# Lines of KEEP PROGRAM FIRST LAST
+# Prints lines of KEEP PROGRAM FIRST LAST
 parts() {
     local first end n=0 program
     for ((first = seed; first <= last; first += part)); do
@@ -52,7 +52,7 @@ parts() {
 parts "$@" | xargs -P "$(nproc)" -n 4 bash -c 'run "$0" "$@"' || failed=1
 [ -z "${failed:-}" ] || echo "Some have failed: see above."
 
-# Of all parts that are done, the numbers before each word of their lines.
+# Adds up the numbers before each word, in the lines of all finished parts.
 parts "$@" | while read -r folder _ first end; do
     cat "$folder/$first-$end" 2>/dev/null
 done | awk -v plans="$plans" -v seed="$seed" -v last="$last" '

@@ -1,27 +1,28 @@
-"""The sandbox's crypto destination addresses, with curl over TLS: every rule
-for a request, defaults, what survives its end, and whose a record is.
+"""The sandbox's crypto destination addresses, with curl over TLS: every rule of
+a request, defaults, records after a restart, and the records of two clients.
 
 SPDX-License-Identifier: 0BSD
 """
 import concurrent.futures
 import datetime
+import functools
 import json
 import os
 import re
 import uuid
 
 import e2e
-from e2e import HANG_S, SANDBOX, Sandbox, check, refusal, run_program
+from e2e import ADDRESS_SCOPE as ADDRESS, STREAM_SCOPE as STREAM
+from e2e import (HANG_S, SANDBOX, Sandbox, check, refusal, run_program,
+                 write_file)
 
 PATH = "/v2/transfer/crypto-destination-address"
-STREAM = "exchange:read_aggregated_marketdata_stream"
-ADDRESS = "transfer:write_crypto_destination_address"
 NETWORKS = ("BITCOIN", "ETHEREUM", "BITCOIN_CASH", "LITECOIN", "SOLANA",
             "POLYGON_POS", "BASE", "ARBITRUM_ONE", "STELLAR", "INK", "XLAYER")
 FIELDS = {"id", "crypto_network", "address", "nickname", "status",
           "created_at", "bookmarked"}
 PAIR = {"crypto_network": "BITCOIN", "address": "bc1qexample"}
-LONGEST = 127  # bytes of a text
+LONGEST = 127  # the most bytes of a text
 
 
 class Service(Sandbox):
@@ -33,7 +34,7 @@ class Service(Sandbox):
         self.bearer = self.token()
 
     def curl(self, url, *options, data=None):
-        """(status, content type, headers, parsed body)"""
+        """Returns (status, content type, headers, parsed body)."""
         body = ["--data-binary", "@-"] if data is not None else []
         run = run_program(
             "curl", "-sS", "-i", "--max-time", str(HANG_S), "--cacert",
@@ -67,7 +68,7 @@ class Service(Sandbox):
             f"Content-Type: {kind}", *options, data=data)
 
     def put(self, bearer=None, **request):
-        """The record."""
+        """Sends a request with curl. Returns the record."""
         status, kind, _, reply = self.put_raw(json.dumps(request).encode(),
                                               bearer=bearer)
         check((status, kind) == (200, "application/json"),
@@ -78,7 +79,7 @@ class Service(Sandbox):
         return record
 
     def refused(self, data, status, field=None, **options):
-        """The problem."""
+        """Expects a problem of this status. Returns (headers, problem)."""
         got, kind, headers, problem = self.put_raw(data, **options)
         what = f"{data[:99]}: {got} {kind} {problem}"
         check((got, kind) == (status, "application/problem+json"), what)
@@ -91,13 +92,10 @@ class Service(Sandbox):
         return headers, problem
 
 
-def sandbox_of(*options, state=None):
-    return e2e.sandbox_of(*options, kind=Service, state=state)
+sandbox_of = functools.partial(e2e.sandbox_of, kind=Service)
 
 
-# ---------------------------------------------------------------------------
-# Records
-# ---------------------------------------------------------------------------
+# ---- Records ----
 
 def test_defaults(sandbox):
     before = datetime.datetime.now(datetime.timezone.utc)
@@ -132,7 +130,7 @@ def test_created_with_everything(sandbox):
 
 
 def update(sandbox, record, **form):
-    """Absent, empty and false are three different wishes."""
+    """Absent, empty and false mean three different things."""
     changes = [({}, {}), ({"nickname": "first"}, {"nickname": "first"}),
                ({"bookmarked_status": True}, {"bookmarked": True}), ({}, {}),
                ({"nickname": "second"}, {"nickname": "second"}),
@@ -186,9 +184,7 @@ def test_wrong_status():
         check("--address-status" in said, said)
 
 
-# ---------------------------------------------------------------------------
-# Rules
-# ---------------------------------------------------------------------------
+# ---- Rules ----
 
 PERSON = {"beneficiary": {"person_details": {"first_name": "Ada",
                                              "last_name": "L"}}}
@@ -208,9 +204,9 @@ ID = "00000000-0000-4000-8000-000000000000"
 RULE = "travelrule_metadata"
 PARTY = f"{RULE}.beneficiary"
 LONG = "x" * (LONGEST + 1)
-# What is wrong, and the field that the problem names.
+# Wrong requests, and the field that the problem names.
 WRONG = [
-    # One identification form.
+    # Either an id, or network and address.
     ({}, "id"), ({"nickname": "x"}, "id"),
     ({"id": ID, **PAIR}, "id"), ({"id": ID, "address": "x"}, "id"),
     ({"id": ID, "crypto_network": "BITCOIN"}, "id"),
@@ -281,9 +277,7 @@ def test_other_methods_and_paths(sandbox):
         check((status, kind) == (404, "application/problem+json"), path)
 
 
-# ---------------------------------------------------------------------------
-# Tokens and clients
-# ---------------------------------------------------------------------------
+# ---- Tokens and clients ----
 
 def test_scopes_are_granted(sandbox):
     for scope in (ADDRESS, f"{STREAM} {ADDRESS}", f"{ADDRESS} {STREAM}"):
@@ -317,7 +311,7 @@ def test_without_a_token(sandbox):
           headers["www-authenticate"].startswith("Bearer"), headers)
     sandbox.set(revoke={})
     sandbox.refused(body, 401)
-    # Who may not write is not told what is wrong.
+    # A client that may not write does not learn what is wrong.
     sandbox.refused(b"{", 401)
 
 
@@ -339,9 +333,7 @@ def test_unknown_id(sandbox):
     sandbox.refused(json.dumps({"id": ID}).encode(), 404)
 
 
-# ---------------------------------------------------------------------------
-# What lasts
-# ---------------------------------------------------------------------------
+# ---- What lasts ----
 
 def test_restart(state):
     with sandbox_of(state=state) as sandbox:
@@ -364,15 +356,13 @@ def test_killed_after_the_answer(state):
 
 
 def test_a_database_that_is_none(state):
-    with open(os.path.join(state, "addresses.db"), "wb") as file:
-        file.write(b"not a database, but a text" * 99)
+    write_file(os.path.join(state, "addresses.db"),
+               "not a database, but a text" * 99)
     said = refusal("--state", state)
     check("addresses.db" in said, said)
 
 
-# ---------------------------------------------------------------------------
-# Faults
-# ---------------------------------------------------------------------------
+# ---- Faults ----
 
 def test_fault_answers(sandbox):
     body = json.dumps(PAIR).encode()

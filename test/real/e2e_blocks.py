@@ -1,26 +1,26 @@
-"""Every block of code in every document: what stands behind its ``` says how it
-is checked, and a block that says nothing, or something else, fails.
+"""Checks every block of code in every document. The words after its ``` say
+how. A block without them, or with other words, fails.
 
   c               a file: it compiles
-  c declarations  a piece of a file: it compiles behind mini_stream.h
-  c statements    a piece of a function: it compiles behind lib/blocks.h
-  c file=PATH     it is that file
-  sh              its programs, targets and options exist
-  sh run          it runs to its end in a fresh copy of this folder
-  sh more         the same, in the shell in which the block before it ran
-  sh until=TEXT   as run; Ctrl-C ends it once it has printed this
+  c declarations  a part of a file: it compiles after mini_stream.h
+  c statements    a part of a function: it compiles after lib/blocks.h
+  c file=PATH     equals that file
+  sh              its programs, targets and options exist.
+  sh run          It runs to its end in a fresh copy of this folder.
+  sh more         The same, in the shell in which the block before it ran.
+  sh until=TEXT   As run; Ctrl-C ends it once it has printed this.
   sh more until=TEXT
-  sh planned      its syntax; a command, option or target does not exist yet
-  console         "$ " and a command, which prints what follows
-  ini             a profile of mini-stream: the tool takes it
-  json script     a script of the sandbox, which takes it
+  sh planned      Only its syntax: a command, option or target is still missing.
+  console         "$ " and a command, which prints the lines after it.
+  ini             a profile of mini-stream: the tool accepts it.
+  json script     a script that the sandbox accepts.
   text            no code: output, a figure
 
-A block that is indented is told from a paragraph by nobody: it fails. So do
-links to files and headings that do not exist.
+An indented block fails, since it looks like a paragraph. So do links to files
+and headings that do not exist.
 
-BUILD: where the programs are (default: build); CC: the compiler; BEARSSL_DIR,
-JSMN_DIR: where BearSSL and jsmn.h are, if the system has none.
+CC: the compiler; BEARSSL_DIR, JSMN_DIR: the folders of BearSSL and jsmn.h, if
+they are not the system's.
 SPDX-License-Identifier: 0BSD
 """
 import collections
@@ -33,7 +33,7 @@ import tempfile
 import threading
 
 from e2e import (BUILD, TOOL, check, dependency_options, environment_with,
-                 in_time, sandbox_of, write_file)
+                 in_time, read_file, sandbox_of, write_file)
 from tree import Copy, Shell, tracked
 
 CC = os.environ.get("CC", "cc")
@@ -42,16 +42,16 @@ CFLAGS = ["-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic",
           *(f"-Iport/{port}" for port in ("posix", "primitives", "proxy",
                                           "openssl", "mbedtls", "mock")),
           *dependency_options()]
-PIECE = "-Wno-unused"  # what comes of it stands outside of the block
+PIECE = "-Wno-unused"  # its results are used outside the block
 WORDS = {"cd", "export", "until", "do", "done", "[", "exec", "wait"}
 
 Block = collections.namedtuple("Block", "document line kind how text")
 
 
 def blocks_of(document):
-    """Its blocks; indented ones are of the kind "indented"."""
+    """The blocks of a document. Indented ones have the kind "indented"."""
     found = []
-    lines, indent, kind, begin = None, 0, [], 0  # of the block at hand
+    lines, indent, kind, begin = None, 0, [], 0  # of the current block
     before = ""
     with open(document, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
@@ -92,9 +92,8 @@ def expect(block, done):
 def check_c(block):
     text = block.text
     if block.how.startswith("file="):
-        with open(block.how[5:], encoding="utf-8") as file:
-            check(file.read() == block.text,
-                  f"{place(block)} is not {block.how[5:]}")
+        check(read_file(block.how[5:]) == block.text,
+              f"{place(block)} is not {block.how[5:]}")
         return
     if block.how == "declarations":
         text = '#include "mini_stream.h"\n' + text
@@ -110,20 +109,20 @@ def check_c(block):
 # ---- Commands that are not run ----
 
 def targets():
-    """What make can make."""
+    """All targets of make."""
     database = run(["make", "-pRrq", ":"]).stdout
     return set(re.findall(r"^([\w./-]+):", database, re.M))
 
 
 def program_help(words):
-    """What a program of ours says to --help, with its commands."""
+    """The output of a program in build/ with --help, or of its command."""
     said = run([os.path.join(BUILD, words[0][6:]), *words[1:], "--help"],
                env=environment_with())
     return said.stdout if said.returncode == 0 else ""
 
 
 def missing_of_program(words):
-    """What a command line has that the program in build/ does not know."""
+    """The first word that the program in build/ does not know, or None."""
     path = os.path.join(BUILD, words[0][6:])
     if not os.access(path, os.X_OK):
         return words[0]
@@ -144,7 +143,7 @@ def missing_of_program(words):
 
 
 def missing_of(words, known):
-    """The first thing that a command needs and that is not there, or None."""
+    """The first program, target or option that a command lacks, or None."""
     while words and (re.match(r"\w+=", words[0]) or words[0] in ("do", "!")):
         words = words[1:]
     if not words or words[0] in WORDS:
@@ -198,8 +197,8 @@ def sessions_of(blocks):
 
 
 def check_sessions(blocks):
-    """The blocks of a document that run: each session in a copy of its own,
-    and in a shell of its own, in which nothing is left running."""
+    """Runs the blocks of a document. Each session has its own copy and shell,
+    and must leave nothing running."""
     sessions = []
     for block in blocks:
         if not block.how.startswith("more"):
@@ -224,7 +223,7 @@ def follow(copy, shell, blocks):
 
 
 def test_quick_starts():
-    """Those of all documents, one after another in one shell."""
+    """Runs the blocks of all documents one after another in one shell."""
     blocks = [block for document in DOCUMENTS
               for block in sessions_of(blocks_of(document))]
     with ALONE, Copy() as copy, Shell(copy) as shell:
@@ -234,13 +233,11 @@ def test_quick_starts():
 # ---- Others ----
 
 def check_ini(block):
-    """The tool takes it, with its secret; only the service is another one."""
+    """The tool accepts it and its secret file, for another service."""
     with tempfile.TemporaryDirectory() as folder:
-        profile = os.path.join(folder, "profile.ini")
-        write_file(profile, block.text)
+        profile = write_file(os.path.join(folder, "profile.ini"), block.text)
         secret = re.search(r"^secret_file *= *(\S+)$", block.text, re.M)
-        os.chmod(write_file(os.path.join(folder, secret[1]),
-                            "sandbox-secret\n"), 0o600)
+        write_file(os.path.join(folder, secret[1]), "sandbox-secret\n", 0o600)
         with sandbox_of() as sandbox:
             expect(block, in_time("3", lambda seconds: run(
                 [TOOL, "stream", "--profile", profile, "--ca", sandbox.ca,
@@ -291,19 +288,18 @@ def check_document(document):
 # ---- Links ----
 
 def headings(document):
-    """Its headings, as links name them."""
-    with open(document, encoding="utf-8") as file:
-        text = re.sub(r"^ *```.*?^ *```", "", file.read(), flags=re.M | re.S)
+    """The headings of a document, as links name them."""
+    text = re.sub(r"^ *```.*?^ *```", "", read_file(document),
+                  flags=re.M | re.S)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
             for title in re.findall(r"^#+ (.+)$", text, re.M)}
 
 
 def check_links():
     for document in DOCUMENTS:
-        with open(document, encoding="utf-8") as file:
-            links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)",
-                               file.read())
-        for path, heading in links:
+        for path, heading in re.findall(
+                r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)",
+                read_file(document)):
             to = os.path.normpath(os.path.join(os.path.dirname(document),
                                                path)) if path else document
             check(os.path.exists(to), f"{document}: there is no {to}")

@@ -1,5 +1,5 @@
-"""The clients that the sandbox's README names, in Python and for Node: the best
-levels of their books are those of the top of book at like times.
+"""The clients of the sandbox's README, in Python and for Node: the best levels
+of their books equal the top of book of the same time.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -33,14 +33,14 @@ def best(payload):
 
 
 async def lines_of(output, lines):
-    """Its lines by their time in ms."""
+    """Adds its lines to lines, by their time in ms."""
     async for line in output:
         time, *prices = line.decode().split()
         lines[milliseconds(time + "Z")] = [Decimal(each) for each in prices]
 
 
 def common(client, lines):
-    """Moments that both know: (the program's best levels, the tops)"""
+    """(the program's best levels, the top) of each time that both have."""
     tops = {milliseconds(top["timestamp"]): best(top)
             for top in client.payloads(TOP)[1:]}
     return [(lines[time], tops[time]) for time in lines.keys() & tops.keys()]
@@ -61,21 +61,9 @@ async def follow(command, *options):
             check(shown == true, f"{shown} is not {true}")
 
 
-PYTHON = (sys.executable, "examples/sandbox/follow.py")
-NODE = ("node", "examples/sandbox/follow.js")
-
-
-async def test_python():
-    await follow(PYTHON)
-
-
-async def test_python_with_every_quirk():
-    await follow(PYTHON, "--quirk", "all")
-
-
-async def test_node():
-    await follow(NODE)
-
-
-async def test_node_with_every_quirk():
-    await follow(NODE, "--quirk", "all")
+TESTS = [(name + also, follow, command, *options)
+         for name, command in (
+             ("python", (sys.executable, "examples/sandbox/follow.py")),
+             ("node", ("node", "examples/sandbox/follow.js")))
+         for also, options in (("", ()),
+                               (" with every quirk", ("--quirk", "all")))]

@@ -1,6 +1,6 @@
 #!/bin/bash
 # What a newcomer does first: make demo, and the README's lines by hand.
-# Usage: test/real/e2e_demo.sh         BUILD: where the programs are.
+# Usage: test/real/e2e_demo.sh         BUILD: the folder of the programs.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -14,15 +14,15 @@ demo() {
     DEMO_SECONDS=$1 examples/demo.sh >"$work/out" 2>"$work/err"
 }
 
-# To its end, and without a line that is not mini-stream's: that a channel has
-# delivered nothing in so short a time is one.
+# Runs to its end, and prints only mini-stream's lines. One of them may say that
+# a channel has delivered nothing in that short time.
 streams() {
     demo "$1"
     grep -q '^connections: ' "$work/out" &&
         ! grep -vE '^20[0-9-]*T|^mini-stream: ' "$work/err"
 }
 
-# In words, and before anything is started.
+# Refuses the value in words, before anything is started.
 refuses() {
     local status=0
     demo "$1" || status=$?
@@ -30,14 +30,14 @@ refuses() {
         grep -qF "DEMO_SECONDS=$1: not a number of seconds" "$work/err"
 }
 
-# One make does not know of the other's jobs.
+# The inner make must not use the outer one's jobs.
 makes_nothing() {
     env -u MAKEFLAGS -u MFLAGS make --no-print-directory all \
         >"$work/out" 2>"$work/err" && [ ! -s "$work/out" ] &&
         [ ! -s "$work/err" ]
 }
 
-# One line, and no compiler's, where the libraries are not there.
+# If the libraries are missing: one line, and none of a compiler.
 asks_for_packages() {
     env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u PKG_CONFIG_PATH \
         PKG_CONFIG_LIBDIR=/none \
@@ -47,7 +47,7 @@ asks_for_packages() {
         grep -q "make packages.*: .*libsoup-3.0-dev" "$work/err"
 }
 
-# One line while it builds, with compilers that do nothing, or all with V=1.
+# One line while it builds, or all with V=1. The compilers do nothing.
 builds_in_one_line() {
     env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make demo CC=true AR=true LD=true \
         "BUILD=$work/empty$#" "$@" >"$work/out" 2>"$work/err" && return 1
@@ -84,15 +84,15 @@ check "first with one of them" names MINI_STREAM_WS_URL=wss://localhost
 
 # ---- The README's lines by hand ----
 
-# start [COMMAND...]: starts a sandbox as the README does (through a command),
-# and goes on once the file is there.
+# start [COMMAND...]: starts a sandbox as the README does, run by a command if
+# given, and waits for its file.
 start() {
     "$@" "$BUILD/sandbox" --state "$state" >"$work/out" 2>"$work/err" &
     sandbox=$!
     await test -s "$state/endpoints.json"
 }
 
-# The file leads to a service that runs.
+# The file leads to a running service.
 leads_there() {
     local tool opened=0
     env --default-signal=INT MINI_STREAM_CLIENT_SECRET=sandbox-secret \
@@ -105,7 +105,7 @@ leads_there() {
     end INT "$tool" && [ "$opened" -eq 0 ]
 }
 
-# end SIGNAL PID: with exit status 0.
+# end SIGNAL PID: ends a program, whose exit status must be 0.
 end() {
     kill "-$1" "$2" && wait "$2"
 }
@@ -118,7 +118,7 @@ for number in 1 2; do
     check "end $number" end TERM "$sandbox"
     check "its file is gone" lacks_file
 done
-# A job in the background of a script has SIGINT ignored, under nohup SIGHUP.
+# A background job of a script ignores SIGINT and, under nohup, SIGHUP.
 for signal in INT HUP; do
     check "start before SIG$signal" start env --default-signal=INT,HUP
     check "end by SIG$signal" end "$signal" "$sandbox"

@@ -1,5 +1,5 @@
-"""`mini-stream doctor` as a user runs it, against the sandbox: what it shows,
-this machine, the session, the terminal.
+"""`mini-stream doctor` as a user runs it, against the sandbox: its report, and
+problems with this machine, the session and the terminal.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -12,11 +12,12 @@ import subprocess
 import sys
 import tempfile
 
-from doctor import (ACCESS, CERTIFICATES, CONFIG, LOCAL, NETWORK, OK, SCOPE,
-                    SERVER_STEPS, SERVICE, SESSION_STEPS, TOKEN, USAGE, Report,
+from doctor import (CERTIFICATES, SERVER_STEPS, SESSION_STEPS, TOKEN, Report,
                     environment, matches, run, serve, to, waiting)
-from e2e import (HANG_S, TOOL, check, equal, free_port, run_program, sandbox_of,
-                 write_file)
+from e2e import STREAM_SCOPE as SCOPE
+from e2e import (ACCESS, CONFIG, HANG_S, LOCAL, NETWORK, OK, SERVICE, TOOL,
+                 USAGE, check, equal, free_port, read_file, run_program,
+                 sandbox_of, write_file)
 from tls_lab import SERVICE as TLS_STREAM
 from tls_lab import Process
 from token_endpoint import token_endpoint
@@ -24,9 +25,7 @@ from token_endpoint import token_endpoint
 LINE = re.compile(r"(ok|warn|FAIL|-) {2,}(?:(\d+) ms  )?(\S.*?): (.*)")
 
 
-# ---------------------------------------------------------------------------
-# All is well
-# ---------------------------------------------------------------------------
+# ---- All is well ----
 
 def test_all_is_well(sandbox):
     report = Report(OK, *sandbox.arguments)
@@ -56,7 +55,7 @@ def test_all_is_well(sandbox):
     equal(3600, report.step("token")["lifetime_s"])
     equal(SCOPE, report.step("scope")["scope"])
     equal(101, report.step("handshake")["http_status"])
-    matches("heartbeat has come", report.step("message")["text"])
+    matches("received a heartbeat", report.step("message")["text"])
 
 
 def test_a_market(sandbox):
@@ -68,7 +67,7 @@ def test_a_market(sandbox):
 
 
 def test_lines(sandbox):
-    """The same as JSON, for people."""
+    """The text has the same steps as the JSON."""
     report = Report(OK, *sandbox.arguments)
     status, out, err = run(*sandbox.arguments)
     equal((OK, ""), (status, err))
@@ -95,9 +94,7 @@ def test_lines(sandbox):
     matches(r"\n\nfirst failure: token\nwhat to do: .*client_id.*\n$", out)
 
 
-# ---------------------------------------------------------------------------
-# This machine
-# ---------------------------------------------------------------------------
+# ---- This machine ----
 
 def test_configuration():
     urls = to(1)
@@ -136,7 +133,7 @@ def test_a_password_in_a_url_is_not_shown():
 
 
 def test_an_at_sign_in_a_url_is_sent(sandbox):
-    """Where no name and password are."""
+    """If it does not end a name and password."""
     url = sandbox.urls["ws_url"] + "?u=a@b"
     report = Report(OK, *sandbox.arguments, "--ws-url", url)
     check("ws_url: wss://" + "*" * len(url[6:-2]) + "@b (option)" in
@@ -144,10 +141,9 @@ def test_an_at_sign_in_a_url_is_sent(sandbox):
 
 
 def test_anchors_of_no_use(sandbox):
-    """They are told when they are loaded, with every TLS."""
-    ca = os.path.join(sandbox.state, "mixed.pem")
-    with open(sandbox.ca, encoding="ascii") as file:
-        write_file(ca, CERTIFICATES.read("mixed") + file.read())
+    """They are reported when they are loaded, with every TLS library."""
+    ca = write_file(os.path.join(sandbox.state, "mixed.pem"),
+                    CERTIFICATES.read("mixed") + read_file(sandbox.ca))
     told = (f"trust anchors: 3 in {ca}, 1 that can issue nothing, 1 left "
             "out")
     for library in ("fast", "bearssl", "openssl"):
@@ -195,7 +191,7 @@ time_t time(time_t *out) {
 
 
 def wrong_clock(folder, wrong):
-    """The environment that has this for a clock."""
+    """An environment with this clock."""
     path = os.path.join(folder, "clock.so")
     subprocess.run(["cc", "-shared", "-fPIC", f"-DWRONG(now)={wrong}", "-o",
                     path, "-x", "c", "-"], input=CLOCK.encode(), check=True)
@@ -203,8 +199,7 @@ def wrong_clock(folder, wrong):
 
 
 def test_clock_not_set(sandbox):
-    """A machine that has just been switched on: names and connections are
-    tried all the same."""
+    """A machine just switched on: names and connections are still tried."""
     report = Report(LOCAL, *sandbox.arguments,
                     **wrong_clock(sandbox.state, "1000"))
     report.fails("clock", "not set: it says 1970-01-01T00:16:40", "set-ntp")
@@ -213,7 +208,7 @@ def test_clock_not_set(sandbox):
 
 
 def test_clock_ahead(sandbox):
-    """By 80 days: that is worth a warning, and no failure yet."""
+    """By 80 days: a warning, not yet a failure."""
     variables = wrong_clock(sandbox.state, "now + 80 * 86400")
     report = Report(OK, *sandbox.arguments, **variables)
     equal(["tls", "tls"], [
@@ -221,12 +216,10 @@ def test_clock_ahead(sandbox):
            if step["status"] == "warning"])
     _, out, _ = run(*sandbox.arguments, **variables)
     matches("\nwarn +\\d+ ms  TLS of .*, but a certificate ends soon\n", out)
-    check(out.endswith("\n\nnothing failed; mind what says warn\n"), out)
+    check(out.endswith("\n\nno failures; see the warnings above\n"), out)
 
 
-# ---------------------------------------------------------------------------
-# The session
-# ---------------------------------------------------------------------------
+# ---- The session ----
 
 def test_access(sandbox):
     report = Report(ACCESS, *sandbox.arguments,
@@ -276,7 +269,7 @@ def tokens_of(scope, **options):
 
 
 def test_scope():
-    """A token that is not good for the stream."""
+    """A token without the stream's scope."""
     with tokens_of("another:scope") as port:
         report = Report(ACCESS, *to(port))
         equal("ok", report.status("token"))
@@ -286,7 +279,7 @@ def test_scope():
 
 
 def test_gone_meanwhile():
-    """A stream that ends while there is a token asked for."""
+    """A streaming endpoint that goes away while the token is requested."""
     with serve("ec", chain="between-ec") as stream:
         def end():
             stream.process.kill()
@@ -307,8 +300,8 @@ def test_no_stream():
 
 
 def test_another_spelling():
-    """Only data of the market asked for are success, whatever its case. This
-    service accepts any name, and sends heartbeats and BTCUSD."""
+    """Only data of the requested market, in upper or lower case, are success.
+    This service accepts any name, and sends heartbeats and BTCUSD."""
     certificate = [CERTIFICATES.path("ec" + end)
                    for end in ("-chain.pem", ".key")]
     with tokens_of(SCOPE) as port, Process(
@@ -316,19 +309,17 @@ def test_another_spelling():
         arguments = to(port, int(stream.until(r"^port (\d+)").group(1)))
         report = Report(OK, *arguments, "btcusd")
         message = report.step("message")
-        equal("subscribed, a snapshot of 4 levels has come", message["text"])
+        equal("subscribed, received a snapshot of 4 levels", message["text"])
         equal(["the service writes it BTCUSD"], message["notes"])
         report = waiting("message", NETWORK, *arguments, "BTC-USD")
         report.fails("message", "no data of BTC-USD within .*, but of BTCUSD",
                      "symbol as the service writes it")
 
 
-# ---------------------------------------------------------------------------
-# The terminal
-# ---------------------------------------------------------------------------
+# ---- The terminal ----
 
 def on_terminal(*arguments, **variables):
-    """What it writes to a terminal."""
+    """The output of doctor on a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen([TOOL, "doctor", *arguments], stdout=theirs,
                                stdin=subprocess.DEVNULL, stderr=theirs,
@@ -336,7 +327,7 @@ def on_terminal(*arguments, **variables):
                                                   **variables}))
     os.close(theirs)
     said = b""
-    with contextlib.suppress(OSError):  # the end of a terminal
+    with contextlib.suppress(OSError):  # the terminal is closed
         while data := os.read(ours, 65536):
             said += data
     os.close(ours)
@@ -345,7 +336,7 @@ def on_terminal(*arguments, **variables):
 
 
 def test_colour():
-    """On a terminal alone; https://no-color.org has the rule."""
+    """Only on a terminal, by the rule of https://no-color.org."""
     arguments = to(free_port())
     for variables, coloured in (({}, True), ({"NO_COLOR": ""}, True),
                                 ({"NO_COLOR": "1"}, False)):

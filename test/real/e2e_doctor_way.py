@@ -1,5 +1,5 @@
-"""`mini-stream doctor` on its way to the servers: names, connections, TLS and
-proxies that are wrong in one way each.
+"""`mini-stream doctor` before the session: names, connections, TLS and proxies,
+each with one fault.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -8,18 +8,15 @@ import os
 import socket
 import tempfile
 
-from doctor import (CERTIFICATES, NETWORK, OK, SESSION_STEPS, Report, matches,
-                    run, serve, to, waiting)
-from e2e import CONTROL, check, equal, free_port, sandbox_of, write_file
+from doctor import (CERTIFICATES, SESSION_STEPS, Report, matches, run, serve,
+                    to, waiting)
+from e2e import (CONTROL, NETWORK, OK, check, equal, free_port, sandbox_of,
+                 write_file)
 from tinyproxy import LOGIN, Tinyproxy
 from tls_certificates import ISSUER, SERVER, Certificates
 from tls_lab import Server, server_of
 
-
-
-# ---------------------------------------------------------------------------
-# The way to the servers
-# ---------------------------------------------------------------------------
+# ---- The way to the servers ----
 
 def test_name(sandbox):
     report = Report(NETWORK, *sandbox.arguments, "--auth-url",
@@ -33,11 +30,11 @@ def test_name(sandbox):
 
 
 def test_silent_name_server(folder):
-    """In a network of its own, where what is sent vanishes."""
+    """In a network namespace in which packets vanish."""
     report = waiting(
         "dns", NETWORK, *to(1), "--auth-url", "https://host.test",
         prefix=("unshare", "--map-root-user", "--mount", "--net", "sh", "-ec",
-                """
+                r"""
                 ip link add one type veth peer name other
                 ip link set one up
                 ip link set other up
@@ -52,7 +49,7 @@ def test_silent_name_server(folder):
 
 
 def test_first_failure(sandbox):
-    """Of several, the first one counts."""
+    """The first of several failures counts."""
     bad = ("--auth-url", "https://nobody.invalid", "--ws-url",
            f"wss://localhost:{free_port()}")
     report = Report(NETWORK, *sandbox.arguments, *bad)
@@ -63,7 +60,7 @@ def test_first_failure(sandbox):
 
 
 def test_port(sandbox):
-    """Nobody listens; what does not need it is tried."""
+    """Nobody listens; steps that do not need the port are tried."""
     port = free_port()
     report = Report(NETWORK, *sandbox.arguments, "--ws-url",
                     f"wss://localhost:{port}")
@@ -74,7 +71,7 @@ def test_port(sandbox):
 
 
 def test_some_addresses():
-    """Of a host with several addresses each is tried, and one is enough."""
+    """All addresses of a host are tried, and one is enough."""
     with sandbox_of("--host-name", "several.test") as sandbox:
         hosts = write_file(os.path.join(sandbox.state, "hosts"),
                            "127.0.0.7 several.test\n127.0.0.1 several.test\n")
@@ -93,7 +90,7 @@ def test_some_addresses():
 
 
 def test_silence():
-    """A server that accepts, and says nothing: a step ends in time."""
+    """A server that accepts and sends nothing: the step times out."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         report = waiting("tls", NETWORK, *to(silent.getsockname()[1]))
         failed = report.fails("tls", "no answer", "says nothing", "token")
@@ -101,7 +98,7 @@ def test_silence():
 
 
 def test_not_answering():
-    """A host that drops what comes: its queue is full."""
+    """A host that drops connections, because its queue is full."""
     with socket.socket() as full, contextlib.ExitStack() as stack:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
@@ -115,12 +112,10 @@ def test_not_answering():
         check(900 <= failed["ms"], failed)
 
 
-# ---------------------------------------------------------------------------
-# TLS
-# ---------------------------------------------------------------------------
+# ---- TLS ----
 
 def test_certificates():
-    """What is wrong, in plain words; and each certificate is shown."""
+    """The fault in plain words, and each certificate."""
     clock = r"the clock here says 20\d\d-"
     for name, chain, text, advice, count in (
             ("expired", "between-ec",
@@ -140,8 +135,8 @@ def test_certificates():
             ("unknown", "unknown-root", "leads to CN=unknown-root, which is "
              "not trusted", "intercepts TLS", 2),
             ("forged", None, "issuer CN=root-ec is unknown", "--ca", 1),
-            ("self-signed", None, "signed by itself .CN=self-signed",
-             "something on the way", 1)):
+            ("self-signed", None, "self-signed .CN=self-signed",
+             "something answers", 1)):
         with serve(name, chain=chain) as server:
             report = Report(NETWORK, *to(server.port, free_port()))
         failed = report.fails("tls", text, advice, "token")
@@ -149,12 +144,12 @@ def test_certificates():
         ended = [one["days_left"] < 0 for one in failed["certificates"]]
         equal([name == "expired", name == "old-chain"][:count], ended, name)
         equal("expired" in text, "(ended)" in "".join(failed["notes"]), name)
-        equal("unknown" in text or "trusted" in text or "itself" in text,
+        equal("unknown" in text or "trusted" in text or "self-" in text,
               failed["anchor"] is None, name)
 
 
 def test_key_usage():
-    """A key that may not sign, which OpenSSL itself minds before TLS 1.3."""
+    """A key that may not sign. OpenSSL itself refuses it before TLS 1.3."""
     with serve("agrees", chain="between-ec") as server:
         report = Report(NETWORK, *to(server.port, free_port()), "--tls",
                         "openssl")
@@ -163,7 +158,7 @@ def test_key_usage():
 
 
 def test_ends_soon():
-    """A warning is no failure, and says which certificate."""
+    """A warning is not a failure, and names the certificate."""
     with serve("ec", chain="between-ec") as server:
         report = waiting("tcp", NETWORK, *to(server.port, free_port()))
     tls = report.step("tls", "token")
@@ -174,7 +169,7 @@ def test_ends_soon():
 
 
 def test_order():
-    """BearSSL wants the certificates in the order of the chain."""
+    """BearSSL requires the certificates in the order of the chain."""
     CERTIFICATES.bundle("between-both", "between-384", "between-ec")
     with serve("ec", chain="between-both") as server:
         arguments = to(server.port, free_port())
@@ -192,7 +187,7 @@ def test_order():
 
 
 def test_new_alone():
-    """A server of TLS 1.3 alone: not for BearSSL, for OpenSSL it is."""
+    """A server with only TLS 1.3 works with OpenSSL, not with BearSSL."""
     with serve("ec", "-tls1_3", chain="between-ec") as server:
         report = Report(NETWORK, *to(server.port, free_port()))
         report.fails("tls", "^the server speaks TLS 1.3 only$",
@@ -204,8 +199,7 @@ def test_new_alone():
 
 
 def test_either_library():
-    """What counts is the library that the stream uses; the report says also
-    whether the other one works."""
+    """The stream's library counts; the report also has the other's result."""
     make, localhost = CERTIFICATES.issue, SERVER.format("DNS:localhost")
     make("root-ended", "root-ended", ISSUER, valid=(-30, -1))
     make("root-v1", "root-v1", "")
@@ -238,7 +232,7 @@ def test_either_library():
 
 
 def test_address_as_host():
-    """Only OpenSSL knows certificates for addresses."""
+    """Only OpenSSL supports certificates for addresses."""
     with serve("address", chain="between-ec") as server:
         report = waiting("tcp", NETWORK, *to(free_port()), "--tls", "openssl",
                          "--auth-url", f"https://127.0.0.1:{server.port}")
@@ -258,7 +252,7 @@ def test_no_common_suite():
 
 
 def saying(data):
-    """A server's handler: it reads something, says this and ends."""
+    """A server's handler that reads something, sends this and ends."""
     def handler(connection):
         connection.recv(4096)
         connection.sendall(data)
@@ -267,14 +261,14 @@ def saying(data):
 
 
 def test_no_tls():
-    """HTTP in place of TLS."""
+    """HTTP instead of TLS."""
     with Server(saying(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as server:
         report = Report(NETWORK, *to(server.port, free_port()))
     report.fails("tls", "TLS protocol error", "does not speak TLS", "token")
 
 
 def test_hostile_certificate():
-    """What a terminal would obey in the names of a certificate."""
+    """Control characters of a terminal in the names of a certificate."""
     with tempfile.TemporaryDirectory() as folder:
         certificates = Certificates(folder)
         certificates.issue("bad", "bad", SERVER.format("DNS:localhost"),
@@ -282,15 +276,13 @@ def test_hostile_certificate():
         with server_of(certificates, "bad") as server:
             report = Report(NETWORK, *to(server.port, free_port()))
             status, out, _ = run(*to(server.port, free_port()))
-    failed = report.fails("tls", "signed by itself", "", "token")
+    failed = report.fails("tls", "self-signed", "", "token")
     equal(1, len(failed["certificates"]))
     check(not CONTROL.search(failed["text"] + "".join(failed["notes"])), failed)
     equal(NETWORK, status, out)
 
 
-# ---------------------------------------------------------------------------
-# A proxy
-# ---------------------------------------------------------------------------
+# ---- A proxy ----
 
 @contextlib.contextmanager
 def proxy_of(*lines):
@@ -300,7 +292,7 @@ def proxy_of(*lines):
 
 
 def test_proxy(sandbox, proxy):
-    """Its steps come once, the tunnels for each server."""
+    """Its steps come once, and a tunnel for each server."""
     report = Report(OK, *sandbox.arguments, "--proxy", proxy.url)
     equal(["configuration", "clock", "dns", "tcp", "proxy", "tls", "proxy",
            "tls", *SESSION_STEPS], report.names())
@@ -320,7 +312,7 @@ def test_proxy_refuses():
     with sandbox_of() as sandbox, proxy_of("ConnectPort 1") as proxy:
         bare = proxy.url.replace(LOGIN + "@", "")
         for url, text, advice, status in (
-                (proxy.url, "proxy refuses", "let CONNECT through", 403),
+                (proxy.url, "proxy refuses", "allow CONNECT", 403),
                 (bare, "other credentials", "user name", 407),
                 (proxy.url.replace("s%33", "S%33"), "other credentials",
                  "user name", 401)):
@@ -368,8 +360,7 @@ def test_proxy_that_is_none():
 
 
 def test_no_proxy(sandbox, proxy):
-    """The proxy of the environment, and who is reached without it, as the
-    stream has it."""
+    """The environment's proxy and its exceptions, as for the stream."""
     report = Report(OK, *sandbox.arguments, HTTPS_PROXY=proxy.url)
     check("proxy" not in report.names(), report.names())
     matches("proxy for localhost:.*: none",

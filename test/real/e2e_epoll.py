@@ -1,5 +1,5 @@
 """`epoll`, the library in another program's event loop, against the sandbox:
-two streams with one token, which come back, take no processor time while they
+two streams with one token. They reconnect, use no processor time while they
 wait, and end by signal.
 
 SPDX-License-Identifier: 0BSD
@@ -14,7 +14,7 @@ import tempfile
 import time
 
 from e2e import (BUILD, HANG_S, check, environment_with, processor_s,
-                 run_program, sandbox_of, wait_for, write_file)
+                 run_program, sandbox_of, sockets_of, wait_for, write_file)
 
 EPOLL = os.path.join(BUILD, "epoll")
 MARKETS = ("BTCUSD", "ETHUSD")
@@ -23,7 +23,7 @@ TOKENS = 100
 
 @contextlib.contextmanager
 def running(**faults):
-    """A sandbox, which begins with these faults and counts tokens."""
+    """A sandbox that starts with these faults and counts tokens."""
     faults["expires_in"] = {"value": 3600, "count": TOKENS}
     with tempfile.TemporaryDirectory() as folder:
         path = write_file(folder + "/faults.json", json.dumps(faults))
@@ -31,13 +31,10 @@ def running(**faults):
             yield sandbox
 
 
-def tokens(sandbox):
-    """How many were handed out."""
-    return TOKENS - sandbox.active()["expires_in"]["count"]
 
 
-class Program:
-    """`epoll` under way; both of its outputs come in one pipe."""
+class Program(contextlib.AbstractContextManager):
+    """A running `epoll`, with both outputs in one pipe."""
 
     def __init__(self, sandbox):
         self.process = subprocess.Popen(
@@ -46,7 +43,7 @@ class Program:
             stderr=subprocess.STDOUT)
 
     def read_until(self, pattern):
-        """The first line that matches."""
+        """Reads up to the first line that matches. Returns it."""
         end = time.monotonic() + HANG_S
         for line in self.process.stdout:
             if re.fullmatch(pattern, line.rstrip("\n")):
@@ -55,55 +52,43 @@ class Program:
         raise AssertionError(f"no {pattern} before the end")
 
     def follow(self):
-        """Goes on until both markets have come."""
+        """Reads until both markets have appeared."""
         for market in MARKETS:
             self.read_until(market + r" [0-9]+(\.[0-9]+)?")
 
-    def connects(self):
-        folder = f"/proc/{self.process.pid}/fd/"
-        return any(os.readlink(folder + name).startswith("socket:")
-                   for name in os.listdir(folder))
 
     def end(self, number):
-        """Sends a signal; the rest of the output, once it has ended well."""
+        """Ends it by a signal; both streams must close without an error."""
         self.process.send_signal(number)
         rest = self.process.communicate(timeout=HANG_S)[0]
         check(self.process.returncode == 0, self.process.returncode)
-        return rest
+        for market in MARKETS:
+            check(f"{market}: closed: no error\n" in rest, rest)
 
-
-@contextlib.contextmanager
-def streaming(sandbox):
-    program = Program(sandbox)
-    try:
-        yield program
-    finally:
-        program.process.kill()
-        program.process.communicate()
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
 
 
 def ends_well(number):
-    with running() as sandbox, streaming(sandbox) as program:
+    with running() as sandbox, Program(sandbox) as program:
         program.follow()
-        rest = program.end(number)
-        for market in MARKETS:
-            check(f"{market}: closed: no error\n" in rest, rest)
-        check(tokens(sandbox) == 1, tokens(sandbox))
+        program.end(number)
+        left = sandbox.active()["expires_in"]["count"]
+        check(left == TOKENS - 1, f"{TOKENS - left} tokens")
 
 
 def test_while_it_connects():
-    """Nothing answers: a signal is heard, and is the end, all the same."""
+    """A signal ends it before any timeout, although nothing answers."""
     with running(freeze={"at": "all"}) as sandbox, \
-            streaming(sandbox) as program:
-        wait_for(program.connects, "a connection")
-        rest = program.end(signal.SIGTERM)
-        for market in MARKETS:  # it did not wait until that was too long
-            check(f"{market}: closed: no error\n" in rest, rest)
+            Program(sandbox) as program:
+        wait_for(lambda: sockets_of(program.process), "a connection")
+        program.end(signal.SIGTERM)
 
 
 def test_comes_back():
     """Descriptors are closed, and new ones have the same numbers."""
-    with running() as sandbox, streaming(sandbox) as program:
+    with running() as sandbox, Program(sandbox) as program:
         program.follow()
         for _ in range(3):
             sandbox.set(restart={"for_ms": 300})
@@ -115,7 +100,7 @@ def test_comes_back():
 
 def test_sleeps():
     """It waits without processor time: for updates, then for nothing."""
-    with running() as sandbox, streaming(sandbox) as program:
+    with running() as sandbox, Program(sandbox) as program:
         program.follow()
         begin, spent = time.monotonic(), processor_s(program.process.pid)
         time.sleep(1)

@@ -1,29 +1,24 @@
-"""What the sandbox says was executed, compared with what it sent.
+"""The executions that the sandbox reports as the truth, compared with those
+that it sent.
 
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
+import contextlib
 
 from e2e import check
-from stream_client import (EXECUTION, MARKETS, client_of, milliseconds,
-                           numbers, parse_time)
+from stream_client import (EXECUTION, MARKETS, check_refused, client_of,
+                           milliseconds, numbers, parse_time, while_reading)
 
 RATE = 100
 WANTED = 100  # executions of each market
 
 
-def enough(client):
-    return all(len(client.payloads(EXECUTION, market)) >= WANTED
-               for market in MARKETS)
 
 
-async def truth(client, market, since=None):
-    """The answer and its executions, while the client reads."""
-    fetch = asyncio.ensure_future(asyncio.to_thread(
-        client.service.executions, market, since))
-    while not fetch.done():
-        await client.receive()
-    return await fetch
+async def truth(client, *query):
+    """Returns (the response, its executions)."""
+    return await while_reading(client, client.service.executions, *query)
 
 
 async def compare(client, market):
@@ -39,21 +34,24 @@ async def compare(client, market):
     check(came[:len(true)] == true, f"{market}: what came is not the truth")
 
 
-async def follow(*options):
+@contextlib.asynccontextmanager
+async def with_enough(*options, before_s=0):
+    """A client that has received WANTED executions of each market."""
     async with client_of(*options, rate=RATE) as client:
-        await asyncio.sleep(1)
+        await asyncio.sleep(before_s)
         await client.subscribe((EXECUTION,))
-        await client.until(enough, "executions", 20)
+        await client.until(lambda _: all(
+            len(client.payloads(EXECUTION, market)) >= WANTED
+            for market in MARKETS), "executions", 20)
+        yield client
+
+
+async def follow(*options):
+    async with with_enough(*options, before_s=1) as client:
         for market in MARKETS:
             await compare(client, market)
 
 
-async def test_what_was_sent_is_the_truth():
-    await follow()
-
-
-async def test_what_was_sent_with_every_quirk_is_the_truth():
-    await follow("--quirk", "all")
 
 
 async def test_the_text_is_that_of_the_message():
@@ -70,10 +68,8 @@ async def test_the_text_is_that_of_the_message():
 
 
 async def test_since():
-    """Late executions are out of order: the time decides, not the place."""
-    async with client_of("--quirk", "late-executions", rate=RATE) as client:
-        await client.subscribe((EXECUTION,))
-        await client.until(enough, "executions", 20)
+    """Late executions are out of order. Their time counts, not their place."""
+    async with with_enough("--quirk", "late-executions") as client:
         whole = (await truth(client, "BTCUSD"))[0]["executions"]
         since = whole[len(whole) // 2]["executed_at"]
         wanted = [each for each in whole
@@ -89,9 +85,7 @@ async def test_since():
 
 
 async def test_truncated():
-    async with client_of("--executions", "50", rate=RATE) as client:
-        await client.subscribe((EXECUTION,))
-        await client.until(enough, "executions", 20)
+    async with with_enough("--executions", "50") as client:
         answer, true = await truth(client, "ETHUSD")
         check(answer["truncated"] is True, "older ones are gone")
         check(0 < len(true) <= 50, f"{len(true)} are kept")
@@ -103,20 +97,18 @@ async def test_truncated():
 
 
 async def test_errors(client):
-    for query, method, status in (
-            ("?market=NOSUCH", "GET", 404), ("", "GET", 400),
-            ("?market=BTCUSD&since=yesterday", "GET", 400),
-            ("?market=BTCUSD&since=2024-01-01T00:00:00", "GET", 400),
-            ("?market=BTCUSD&since=2024-01-01T00:00:00.Z", "GET", 400),
-            ("?market=BTCUSD&since=2024-13-01T00:00:00Z", "GET", 400),
-            ("?market=BTCUSD&since=2024-01-01T00:00:00.1234567890Z",
-             "GET", 400),
-            ("?market=BTCUSD&since=9999-01-01T00:00:00Z", "GET", 400),
-            ("?market=BTCUSD&since=", "GET", 400),
-            ("/x?market=BTCUSD", "GET", 404),
-            ("?market=BTCUSD", "POST", 405)):
-        got, kind, problem = await asyncio.to_thread(
-            client.service.truth, "/executions" + query, method)
-        check((got, kind) == (status, "application/problem+json"),
-              f"{query}: {got} {kind}")
-        check(problem["status"] == status and problem["detail"], problem)
+    await check_refused(
+        client, ("/executions?market=NOSUCH", "GET", 404),
+        ("/executions", "GET", 400),
+        ("/executions/x?market=BTCUSD", "GET", 404),
+        ("/executions?market=BTCUSD", "POST", 405),
+        *((f"/executions?market=BTCUSD&since={since}", "GET", 400)
+          for since in ("yesterday", "2024-01-01T00:00:00",
+                        "2024-01-01T00:00:00.Z", "2024-13-01T00:00:00Z",
+                        "2024-01-01T00:00:00.1234567890Z",
+                        "9999-01-01T00:00:00Z", "")))
+
+
+TESTS = [("what was sent is the truth", follow),
+         ("what was sent with every quirk is the truth", follow, "--quirk",
+          "all")]

@@ -1,11 +1,12 @@
-"""mini-stream against a sandbox with faults: each is seen, is named where it
-is an error, and afterwards all that is wanted is subscribed again.
+"""mini-stream against a sandbox with faults: it notices each fault, names it if
+it is an error, and afterwards has all its subscriptions again.
 
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import email.utils
 import errno
+import functools
 import json
 import os
 import re
@@ -17,9 +18,9 @@ import e2e
 from e2e import (REFUSED, RESET, SANDBOX, Reader, Sandbox, check, refusal,
                  wait_for, write_file)
 
-AT_ONCE = 8  # tests: they wait more than they compute
+AT_ONCE = 8  # these tests wait more than they compute
 MARKETS = ("BTCUSD", "ETHUSD")
-# What shows that all is subscribed: of each market, and of the connection.
+# Lines that show that all is subscribed: of each market, of the connection.
 WANTED = [rf" {line} {market} " for market in MARKETS
           for line in ("market_data", r"market_data\.top_of_book",
                        "execution_data")]
@@ -41,24 +42,28 @@ class Service(Sandbox):
 
 
 class Tool(Reader):
-    """A running mini-stream, and all lines that it has printed."""
+    """A running mini-stream and its output, line by line."""
 
     def __init__(self, sandbox):
         self.lines = []
-        self.begin = 0  # how many of them do not count any more
+        self.begin = 0  # the first line that counts
         self.sandbox = sandbox
         super().__init__(sandbox.stream(*MARKETS))
+
+    def __exit__(self, error, *_):
+        status = self.stop()
+        check(error or status == 0, f"mini-stream ended with {status}")
 
     def take(self, line):
         self.lines.append(line.rstrip("\n"))
 
     def set(self, **faults):
-        """Sets faults; from now on only what comes after them counts."""
+        """Sets faults. From now on only later lines count."""
         self.begin = len(self.lines)
         self.sandbox.set(**faults)
 
     def find(self, pattern, begin=None):
-        """The first line that counts, or after so many, and matches."""
+        """The first line that matches, from line begin or self.begin on."""
         begin = self.begin if begin is None else begin
         return next((line for line in self.lines[begin:]
                      if re.search(pattern, line)), None)
@@ -76,13 +81,13 @@ class Tool(Reader):
         return self.until(lambda: self.find(pattern), pattern)
 
     def opened(self):
-        """How many lines there were when the connection opened."""
+        """The number of the line at which the connection opened last."""
         return max((number for number, line in enumerate(self.lines)
                     if re.search(OPEN, line)), default=None)
 
     def streams(self, begin=None):
-        """A connection that counts, or opened after so many lines, delivers
-        all."""
+        """Waits until a connection that opened from line begin on, or from
+        self.begin on, delivers all."""
         begin = self.begin if begin is None else begin
 
         def all_there():
@@ -97,45 +102,35 @@ class Tool(Reader):
         check(active == {}, f"left of it: {active}")
 
     def goes_on(self, **faults):
-        """Sets the faults, if only none, and sees that the connection stays,
-        with all that is wanted, for some time."""
+        """Sets faults. Expects the connection to stay and deliver all."""
         self.set(**faults)
         self.until(lambda: all(self.find(line) for line in WANTED),
                    "it goes on")
         check(not self.find(OPEN), "another connection")
 
 
-def sandbox_of(*options):
-    return e2e.sandbox_of(*options, kind=Service)
+sandbox_of = functools.partial(e2e.sandbox_of, kind=Service)
 
 
-@contextlib.contextmanager
-def running(sandbox):
-    tool = Tool(sandbox)
-    try:
-        yield tool
-    finally:
-        status = tool.stop()
-    check(status == 0, f"mini-stream ended with {status}")
 
 
 @contextlib.contextmanager
 def tool_of():
-    """A mini-stream, with a sandbox of its own, that has all it wants."""
-    with sandbox_of() as sandbox, running(sandbox) as tool:
+    """A mini-stream that has all it wants, with its own sandbox."""
+    with sandbox_of() as sandbox, Tool(sandbox) as tool:
         tool.streams()
         yield tool
 
 
 def wait_of(line):
-    """How long the line says that the next attempt is away."""
+    """The seconds to the next attempt, as the line says."""
     match = re.search(r"next attempt in ([0-9.]+) s$", line)
     return float(match[1]) if match else 0
 
 
 def recovers(faults, *errors, least_s=0):
-    """Sets the faults, sees the errors, and sees all subscribed anew, at the
-    earliest so long after the last error."""
+    """Sets the faults, and expects the errors and then all subscriptions again,
+    at least least_s after the last error."""
     with tool_of() as tool:
         tool.set(**faults)
         lines = [tool.sees(error) for error in errors]
@@ -145,22 +140,20 @@ def recovers(faults, *errors, least_s=0):
 
 
 def stays_away(faults, error):
-    """Sets the faults and sees an error after which the client waits for
-    minutes. All is well for one that is started then. Returns the line."""
+    """Sets the faults, and expects an error after which the client waits for
+    minutes, although a new one succeeds at once. Returns the error's line."""
     with tool_of() as tool:
         tool.set(**faults)
         line = tool.sees(error)
         check(wait_of(line) > 200, line)
         tool.used_up()
-        with running(tool.sandbox) as another:
+        with Tool(tool.sandbox) as another:
             another.streams()
         check(tool.opened() < tool.begin, "the first one did not wait")
         return line
 
 
-# ---------------------------------------------------------------------------
-# The network. The slow ones first.
-# ---------------------------------------------------------------------------
+# ---- The network. The slow ones first. ----
 
 def test_half_open():
     recovers({"half_open": {}}, "closed - nothing came for too long")
@@ -174,7 +167,7 @@ def test_half_open_while_it_subscribes():
 
 
 def test_freeze(tool):
-    """Nothing moves, nothing is lost, nobody is told."""
+    """Nothing moves, nothing is lost, no error is reported."""
     tool.set(freeze={"at": "all"})
     seen = [-1]
 
@@ -195,8 +188,8 @@ def test_reset_twice_in_the_midst(tool):
 
 
 def test_reset_that_others_use_up(tool):
-    """What would come later on the other connection still does not come."""
-    with running(tool.sandbox) as other:
+    """A fault that the other connection would meet later is not used up."""
+    with Tool(tool.sandbox) as other:
         other.streams()
         later = {"after_bytes": 10**9, "at": "stream", "count": 1}
         other.begin = len(other.lines)
@@ -212,7 +205,7 @@ def test_reset_that_others_use_up(tool):
 
 
 def test_restart(tool):
-    """Meanwhile nobody else gets the port."""
+    """No other program can get the port meanwhile."""
     port = urllib.parse.urlsplit(tool.sandbox.urls["ws_url"]).port
     tool.set(restart={"for_ms": 8000})
     tool.sees(RESET)
@@ -232,7 +225,7 @@ def test_restart(tool):
 
 
 def probe(sandbox, **faults):
-    """How long a token takes, which must be had all the same."""
+    """Expects a token in spite of these faults. Returns the time it takes."""
     sandbox.set(**faults)
     begin = time.monotonic()
     status, _, body = sandbox.fetch_token()
@@ -242,7 +235,7 @@ def probe(sandbox, **faults):
 
 
 def closes_and_goes_on(tool, **faults):
-    """They hold for the next connection, too."""
+    """The faults hold for the next connection, too."""
     tool.set(**faults, **CLOSE)
     tool.sees("closed - closed by the service")
     tool.streams()
@@ -251,13 +244,13 @@ def closes_and_goes_on(tool, **faults):
 
 def test_latency(tool):
     latency = {"ms": 300, "at": "all"}
-    # Hello there, and the answer back, and the same for the token.
+    # Four ways: hello and its answer, then request and token.
     check(probe(tool.sandbox, latency=latency) >= 4 * 0.3, "no latency")
     closes_and_goes_on(tool, latency=latency)
 
 
 def test_bandwidth(tool):
-    # The certificate and what belongs to it are more than 600 bytes.
+    # The handshake with its certificate has more than 600 bytes.
     passed = probe(tool.sandbox,
                    bandwidth={"bytes_per_s": 1000, "at": "token"})
     check(passed >= 0.6, f"1000 bytes/s: {passed} s")
@@ -271,9 +264,7 @@ def test_slice(tool):
     closes_and_goes_on(tool, slice={"bytes": 90})
 
 
-# ---------------------------------------------------------------------------
-# Tokens
-# ---------------------------------------------------------------------------
+# ---- Tokens ----
 
 def test_token_429_with_retry_after_as_a_date():
     """A date is not read: it counts as 300 seconds."""
@@ -283,9 +274,6 @@ def test_token_429_with_retry_after_as_a_date():
     check(wait_of(line) == 300, line)
 
 
-def test_token_429_without_retry_after():
-    stays_away({**NEW_TOKEN, "token": {"status": 429}},
-               "closed - too many requests .*stage token, HTTP status 429")
 
 
 def test_token_503_twice(tool):
@@ -302,7 +290,7 @@ LIFETIMES = {"absent": {}, "0": {"value": 0}, "1": {"value": 1},
              "huge": {"value": 1e300}}
 
 
-def test_what_is_told_of_a_lifetime(sandbox):
+def test_reported_lifetimes(sandbox):
     for fault in LIFETIMES.values():
         sandbox.set(expires_in=fault)
         reply = json.loads(sandbox.fetch_token()[2])
@@ -319,24 +307,10 @@ def test_revoked_and_open(tool):
     tool.streams()
 
 
-def test_revoked_and_closed():
-    recovers({"revoke": {}, "close": {"code": 1008, "reason": "revoked"}},
-             r'closed by the service: "revoked" .*close code 1008',
-             NOT_ACCEPTED)
 
 
-# ---------------------------------------------------------------------------
-# The stream
-# ---------------------------------------------------------------------------
+# ---- The stream ----
 
-def test_upgrade_401():
-    recovers({**CLOSE, "upgrade": {"status": 401}},
-             "closed - token is not accepted .*stage upgrade, HTTP status 401")
-
-
-def test_upgrade_403():
-    stays_away({**CLOSE, "upgrade": {"status": 403}},
-               "closed - .*stage upgrade, HTTP status 403.*permanent")
 
 
 def unanswered(carried_out):
@@ -366,7 +340,7 @@ def test_no_heartbeat(tool):
 
 
 def test_no_heartbeat_is_named(tool):
-    # How far apart they are, only two can tell.
+    # Their interval is known only after two.
     tool.until(lambda: tool.count(" heartbeat -") >= 2, "two of them")
     tool.set(no_heartbeat={})
     tool.sees("closed - no heartbeats come")
@@ -383,9 +357,7 @@ def test_garbage(tool):
     tool.goes_on()
 
 
-# ---------------------------------------------------------------------------
-# The control endpoint
-# ---------------------------------------------------------------------------
+# ---- The control endpoint ----
 
 def test_set_read_and_clear(sandbox):
     check(sandbox.faults_raw() == (200, "application/json", {}), "none")
@@ -486,7 +458,7 @@ def test_file(folder):
     path = write_file(os.path.join(folder, "faults.json"), json.dumps(
         {"restart": {"for_ms": 6000}, "upgrade": {"status": 503}}))
     with sandbox_of("--faults", path) as sandbox:
-        with running(sandbox) as tool:
+        with Tool(sandbox) as tool:
             tool.sees(REFUSED)
             tool.sees("closed - .*stage upgrade, HTTP status 503")
             tool.streams()
@@ -512,6 +484,9 @@ TESTS = [
      {**NEW_TOKEN, "token": {"status": 429, "retry_after": 9}},
      "closed - too many requests .*stage token, HTTP status 429",
      {"least_s": 9}),
+    ("token 429 without retry after", stays_away,
+     {**NEW_TOKEN, "token": {"status": 429}},
+     "closed - too many requests .*stage token, HTTP status 429"),
     ("token 401", recovers, {**NEW_TOKEN, "token": {"status": 401}},
      "closed - token was refused .*stage token, HTTP status 401"),
     ("token 401 invalid client", stays_away,
@@ -519,9 +494,15 @@ TESTS = [
      'closed - token was refused: "invalid_client".*permanent'),
     ("token 403", stays_away, {**NEW_TOKEN, "token": {"status": 403}},
      "closed - .*stage token, HTTP status 403.*permanent"),
-    ("upgrade 401 three times", recovers,
-     {**CLOSE, "upgrade": {"status": 401, "count": 3}},
-     "closed - token is not accepted .*stage upgrade, HTTP status 401"),
+    ("revoked and closed", recovers,
+     {"revoke": {}, "close": {"code": 1008, "reason": "revoked"}},
+     r'closed by the service: "revoked" .*close code 1008', NOT_ACCEPTED),
+    *((f"upgrade 401{name}", recovers,
+       {**CLOSE, "upgrade": {"status": 401, **count}},
+       "closed - token is not accepted .*stage upgrade, HTTP status 401")
+      for name, count in (("", {}), (" three times", {"count": 3}))),
+    ("upgrade 403", stays_away, {**CLOSE, "upgrade": {"status": 403}},
+     "closed - .*stage upgrade, HTTP status 403.*permanent"),
     ("upgrade 429 with retry after", recovers,
      {**CLOSE, "upgrade": {"status": 429, "retry_after": 9}},
      "closed - too many requests .*stage upgrade, HTTP status",
@@ -530,7 +511,7 @@ TESTS = [
      "closed - too many requests .*stage upgrade, HTTP status 429"),
     ("upgrade 502", recovers, {**CLOSE, "upgrade": {"status": 502}},
      "closed - .*stage upgrade, HTTP status 502"),
-    # The first subscribe of the next connection is lost; a list shows it.
+    # The first subscribe of the next connection is lost, as a list shows.
     ("request not answered", recovers, {**CLOSE, "no_answer": {}},
      "closed - closed by the service"),
     *((f"lifetime {name}", recovers, {**NEW_TOKEN, "expires_in": fault},

@@ -1,6 +1,6 @@
-"""What mini-stream stream puts out: JSON lines against their schema and through
-jq, CSV through Python's reader, raw messages, samples of books; that trouble is
-in the data; how it ends; and the figures for Prometheus.
+"""The output of mini-stream stream: JSON lines against their schema and through
+jq, CSV through Python's reader, raw messages, samples of books. Trouble is in
+the data. How the program ends, and its metrics for Prometheus.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -8,6 +8,7 @@ import collections
 import contextlib
 import csv
 import fcntl
+import functools
 import json
 import os
 import re
@@ -23,17 +24,14 @@ import urllib.request
 import jsonschema
 
 from e2e import (HANG_S, SANDBOX, TOOL, Sandbox, check, environment_with,
-                 free_port, milliseconds, run_program, sandbox_of, small_disk,
-                 wait_for)
+                 free_port, milliseconds, read_file, run_program, sandbox_of,
+                 small_disk, wait_for)
 
 SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
                       "stream.schema.json")
-DATA = ("snapshot", "update", "aborted", "top", "execution")
-GARBAGE = {"garbage": {}}
 CLOSE = {"close": {"code": 1001, "reason": "=cmd|'for',the \"fault\""}}
 
-with open(SCHEMA, encoding="ascii") as schema_file:
-    VALID = jsonschema.Draft7Validator(json.load(schema_file))
+VALID = jsonschema.Draft7Validator(json.loads(read_file(SCHEMA)))
 
 
 class Service(Sandbox):
@@ -41,7 +39,7 @@ class Service(Sandbox):
     outputs = 0
 
     def tool(self, *arguments, output=None, **options):
-        """Starts mini-stream stream with an output of its own."""
+        """Starts mini-stream stream with a separate output."""
         self.outputs += 1
         path = output or os.path.join(self.state, f"output-{self.outputs}")
         return Tool(path, self.start("stream", "--output", path, *arguments,
@@ -55,7 +53,7 @@ class Tool:
     def __init__(self, path, process):
         self.path = path
         self.process = process
-        self.last = ""  # once it has ended
+        self.last = ""  # the output, once it has ended
 
     def text(self):
         if self.last or not os.path.isfile(self.path):
@@ -69,7 +67,7 @@ class Tool:
                  process=self.process)
 
     def end(self, status=0, number=signal.SIGINT):
-        """Asks it to end; what standard error said."""
+        """Ends it by a signal. Returns its standard error."""
         self.process.send_signal(number)
         return self.wait(status)
 
@@ -81,7 +79,7 @@ class Tool:
         return said
 
     def things(self):
-        """The objects of JSON lines, each checked."""
+        """The objects of the JSON lines. Each is checked."""
         found = []
         for number, line in enumerate(self.text().splitlines(), 1):
             thing = json.loads(line)
@@ -93,8 +91,7 @@ class Tool:
         return found
 
 
-def service_of(*options):
-    return sandbox_of(*options, kind=Service)
+service_of = functools.partial(sandbox_of, kind=Service)
 
 
 def types_of(things):
@@ -102,13 +99,13 @@ def types_of(things):
 
 
 def test_json():
-    """All there is in a stream that is disturbed in every way."""
+    """All types, in a stream that is disturbed in every way."""
     with service_of("--quirk", "unknown-channels") as service:
         tool = service.json("--depth", "3", "BTCUSD", "ETHUSD", "NOSUCH")
         tool.until('"type":"execution"')
         tool.until('"type":"unknown"')
         tool.until('"type":"heartbeat"')
-        service.set(**GARBAGE)
+        service.set(garbage={})
         tool.until('"type":"error"')
         tool.until('"state":"live"', 4)
         service.set(**CLOSE)
@@ -140,9 +137,8 @@ def test_json():
 
 
 def book_of_lines(things):
-    """Keeps books by the lines alone, as README.md beside the tool says. Yields
-    each line of market_data, its market's sides, and whether its book is
-    live."""
+    """Builds books from the lines only, as the tool's README.md says. Yields
+    (line of market_data, its market's sides, True if its book is live)."""
     sides, since, waiting, live = {}, {}, {}, set()
 
     def apply(line):
@@ -177,8 +173,8 @@ def book_of_lines(things):
 
 
 def follow_books(things):
-    """A reader that keeps books of its own by the lines has those that the
-    lines show, and knows when they are not to be trusted."""
+    """A reader that builds books from the lines has the books that the lines
+    show, and knows when not to trust them."""
     compared = 0
     for each, sides, live in book_of_lines(things):
         if "book" not in each or not live:
@@ -194,8 +190,7 @@ def follow_books(things):
 
 
 def test_early_updates():
-    """Updates that come before the snapshot that they belong to count, and
-    older ones do not."""
+    """Updates that come before their snapshot count, unless they are older."""
     with service_of("--quirk", "early-updates") as service:
         tool = service.json("--levels", "1000", "--depth", "80", "BTCUSD",
                             "ETHUSD")
@@ -209,7 +204,7 @@ def test_early_updates():
 
 
 def test_decimals():
-    """A market's numbers have as many decimals as its numbers ever had."""
+    """A market's numbers are shown with the most decimals seen so far."""
     with service_of("--quirk", "trimmed-zeros") as service:
         tool = service.json("BTCUSD")
         tool.until('"type":"update"', 60)
@@ -221,7 +216,7 @@ def test_decimals():
 
 
 def test_jq(service):
-    """jq reads each line, and a desk's first question is one filter."""
+    """jq reads each line; a filter gives the best bids."""
     tool = service.json("--top", "BTCUSD", "ETHUSD")
     tool.until('"type":"top"', 20)
     tool.end()
@@ -233,7 +228,7 @@ def test_jq(service):
 
 
 def test_csv(service):
-    """The same run as CSV: a header, a row a level, every row whole."""
+    """CSV has a header, a row for each level, and only whole rows."""
     tool = service.tool("--format", "csv", "BTCUSD", "NOSUCH")
     tool.until(",execution,")
     tool.until(",heartbeat,")
@@ -260,7 +255,7 @@ def test_csv(service):
 
 
 def test_formula(service):
-    """What begins like a formula is none in a spreadsheet."""
+    """A field that begins like a formula is none in a spreadsheet."""
     tool = service.tool("--format", "csv", "=1+1")
     tool.wait(6)
     fields = {field for row in csv.reader(tool.text().splitlines())
@@ -269,7 +264,7 @@ def test_formula(service):
 
 
 def test_samples(service):
-    """Instead of updates, books: not more often than asked for."""
+    """Books instead of updates, not more often than requested."""
     begin = time.monotonic()
     tool = service.json("--book-every", "500", "--depth", "4", "-c",
                         "market_data", "BTCUSD", "ETHUSD")
@@ -288,7 +283,7 @@ def test_samples(service):
 
 
 def test_raw(service):
-    """Messages as they came, and nothing else."""
+    """Only the messages, as they came."""
     tool = service.tool("--raw", "BTCUSD")
     tool.until('"channel":"execution_data"')
     tool.until('"channel":"heartbeat"')
@@ -301,7 +296,7 @@ def test_raw(service):
 
 
 def test_pair(service):
-    """Of a pair it is told which link leads, and what may be a repeat."""
+    """A pair's lines name the link that leads, and what may be a repeat."""
     tool = service.json("--hot-standby", "BTCUSD")
     tool.until('"type":"open"', 2)
     tool.until('"type":"update"', 10)
@@ -315,14 +310,14 @@ def test_pair(service):
 
 
 def test_pair_whose_leader_is_silent():
-    """What the other one brought meanwhile is in no line: so its book is shown
-    whole, and how much is missing is told."""
+    """No line has what the other link received meanwhile. So its book is shown
+    whole, and the gap is reported."""
     with service_of("--rate", "50") as service:
         tool = service.json("--hot-standby", "--levels", "1000", "--depth",
                             "80", "--set", "silence_ms=2000", "--set",
                             "ping_ms=1000", "BTCUSD")
         tool.until('"type":"open"', 2)
-        # There is one already where the second link was the first one open.
+        # There is one already if the second link was the first one open.
         leaders = tool.text().count('"type":"leader"')
         for closed in range(1, 20):
             service.set(half_open={})
@@ -337,14 +332,14 @@ def test_pair_whose_leader_is_silent():
     follow_books(things)
     gaps = {each["channel"]: each["ms"] for each in things
             if each["type"] == "gap"}
-    # It may lead no longer before it is closed: the other one is ahead.
+    # It may stop leading before it is closed, when the other one is ahead.
     check(all(gaps.get(channel, 0) >= 1000 for channel in (
         "market_data", "market_data.top_of_book")), gaps)
     check("execution_data" not in gaps, gaps)
 
 
 def test_many_markets():
-    """More than one client holds: they share an access, and a token."""
+    """More markets than one client holds: the clients share a token."""
     with service_of("--rate", "1", "--levels", "20", "--markets",
                     "1000") as service:
         markets = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"] + [
@@ -360,13 +355,11 @@ def test_many_markets():
     check(said.count("token - obtained") == 1, said)
 
 
-# ---------------------------------------------------------------------------
-# How it ends
-# ---------------------------------------------------------------------------
+# ---- How it ends ----
 
 def test_killed(service):
-    """A service that is gone at the end is no success."""
-    for seconds in ("4", "100"):  # more only where this machine is slow
+    """If the service is gone at the end, the run has failed."""
+    for seconds in ("4", "100"):  # more only if this machine is slow
         tool = service.json("--seconds", seconds, "BTCUSD")
         with contextlib.suppress(AssertionError):
             tool.until('"state":"live"')
@@ -391,7 +384,7 @@ def test_fail_on_disconnect(service):
 
 
 def test_unknown_markets(service):
-    """Nothing but unknown markets: the end, and the service's word."""
+    """With only unknown markets it ends, with the service's code."""
     said = service.tool("NOSUCH", "NEITHER").wait(6)
     check(said.count("NOSUCH: UNKNOWN_CHANNEL_PARAMS_CONFIGURATION") == 1 and
           said.endswith("the service refused market_data of NOSUCH\n"), said)
@@ -413,7 +406,7 @@ def test_full_disk(service):
 
 
 def test_cut(service):
-    """A file that a full disk has cut can be read up to the cut."""
+    """A file cut by a full disk can be read up to the cut."""
     with small_disk(os.path.join(service.state, "room")) as room:
         tool = service.json("BTCUSD", output=room + "/out")
         tool.wait(7)
@@ -433,7 +426,7 @@ def test_signals():
 
 
 def test_arguments():
-    """Wrong ones have a line that names them, and 2."""
+    """A wrong argument is named in one line, with exit status 2."""
     for arguments, word in (
             (("--format", "xml"), "--format 'xml'"),
             (("--book-every", "0"), "--book-every 0"),
@@ -465,9 +458,7 @@ def test_output_that_is_standard_output(service):
     check("heartbeat" in said and not os.path.exists("-"), said)
 
 
-# ---------------------------------------------------------------------------
-# Figures
-# ---------------------------------------------------------------------------
+# ---- Figures ----
 
 def figures(port, host=None, path="/metrics"):
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}")
@@ -481,8 +472,8 @@ def figures(port, host=None, path="/metrics"):
 
 
 def test_metrics():
-    """Each line is of the text format; only this machine's names are taken;
-    idle connections do not stop the stream."""
+    """Each line has the text format. Only this machine's names are accepted.
+    Idle connections do not stop the stream."""
     port = free_port()
     with service_of() as service:
         tool = service.json("--metrics", str(port),
@@ -527,7 +518,7 @@ def test_stats(service):
 
 
 def test_times():
-    """What no bytes brought has the time at which it was seen."""
+    """Events without received bytes have the time at which they were seen."""
     port = free_port()
     with service_of() as service:
         tool = service.json("--seconds", "1", "--ws-url",
@@ -541,22 +532,22 @@ def test_times():
 
 
 def unread(pipe):
-    """How many bytes it holds."""
+    """The number of bytes in a pipe."""
     return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
 
 
 def test_blocked_pipe():
-    """One signal ends it, though nobody reads its pipe."""
+    """One signal ends it although nobody reads its pipe."""
     with service_of("--rate", "1000") as service:
         process = service.start("stream", "-q", "--format", "json", "BTCUSD",
                                 "ETHUSD", "SOLUSD", "LTCUSD", stderr=None)
         wait_for(lambda: unread(process.stdout) > 0, "output")
         end = os.open(f"/proc/{process.pid}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
         with contextlib.suppress(BlockingIOError):
-            while os.write(end, b" "):  # nor is there any for what comes last
+            while os.write(end, b" "):  # no room is left for the last lines
                 pass
         os.close(end)
-        time.sleep(1)  # most often it waits for room by then
+        time.sleep(1)  # it most likely waits for room by then
         process.send_signal(signal.SIGTERM)
         try:
             process.wait(HANG_S)

@@ -1,5 +1,5 @@
-"""How often the sandbox's token endpoint may be asked, with the quirk
-token-limit, and what becomes of who asks more often.
+"""The rate limit of the sandbox's token endpoint, with the quirk token-limit,
+and the responses to a client that exceeds it.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -14,8 +14,8 @@ LIMITED = ("--quirk", "token-limit")
 
 
 def ask(sandbox, address="127.0.0.1"):
-    """(status, headers) of a request from this address that is no good one:
-    it counts all the same."""
+    """Sends a bad request, which counts like a good one, from this address.
+    Returns (status, headers)."""
     url = urllib.parse.urlsplit(sandbox.urls["auth_url"])
     connection = http.client.HTTPSConnection(
         url.hostname, url.port, timeout=HANG_S, context=sandbox.tls,
@@ -27,7 +27,7 @@ def ask(sandbox, address="127.0.0.1"):
 
 
 def test_five_minutes():
-    """A hasty client has 300 answers, and no more."""
+    """A hasty client gets 300 responses, and no more."""
     with sandbox_of(*LIMITED) as sandbox:
         for count in range(300):
             equal(400, ask(sandbox)[0], f"after {count}")
@@ -35,10 +35,10 @@ def test_five_minutes():
 
 
 def test_throttled():
-    """For a window from the last request on, and that address alone."""
+    """For a window after the last request, and only that address."""
     with sandbox_of(*LIMITED, "--token-window", str(WINDOW_S)) as sandbox:
         status, count = 400, 0
-        while status == 400:  # some more where this takes long
+        while status == 400:  # some more if this takes long
             count += 1
             status, headers = ask(sandbox)
         check(count > WINDOW_S, f"{count} requests")

@@ -1,18 +1,16 @@
-"""A service that has lost subscriptions while the connection stays: they are
-subscribed anew, and the output says for how long each may have been missing.
+"""A service that loses subscriptions while the connection stays. They are
+subscribed again, and the output says how long each may have been missing.
 
-Usage: e2e_lost.py
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
 import json
-import os
 import subprocess
 import time
 
 import websockets
 
-from e2e import BUILD, HANG_S, check, environment_with
+from e2e import HANG_S, TOOL, check, environment_with
 from token_endpoint import token_endpoint
 
 AUDIT_MS = 2000
@@ -25,8 +23,7 @@ SNAPSHOT = json.dumps({"channel": BOOK, "payload": {
 
 
 class Stream:
-    """Answers one connection, and has lost a channel when it is asked for its
-    second list."""
+    """Serves one connection, and has lost a channel in its second list."""
 
     def __init__(self, lost):
         self.lost, self.lists, self.has = lost, 0, []
@@ -55,52 +52,40 @@ class Stream:
                 await socket.send(SNAPSHOT)
 
 
-def gap_of(lost):
-    """The gap line of a channel that was lost, and the longest that it can be,
-    in ms."""
-    stream = Stream(lost)
+def follow(stream, port, auth_port):
+    """The tool's first gap line, and the longest that the gap can be, in ms."""
+    tool = subprocess.Popen(
+        [TOOL, "stream", "--format", "json", "--allow-plain", "--set",
+         f"audit_ms={AUDIT_MS}", "--ws-url", f"ws://127.0.0.1:{port}",
+         "--auth-url", f"http://127.0.0.1:{auth_port}", "--client-id",
+         "client", "-c", f"{BOOK},{EXECUTION}", "--seconds", str(HANG_S),
+         "BTCUSD"], env=environment_with(MINI_STREAM_CLIENT_SECRET="secret"),
+        text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    try:
+        for line in tool.stdout:
+            thing = json.loads(line)
+            if thing["type"] == "gap":
+                return thing, (time.monotonic() - stream.kept_at) * 1000
+        raise AssertionError(f"no gap; asked: {stream.asked}")
+    finally:
+        tool.terminate()
+        tool.communicate(timeout=HANG_S)
 
-    async def main():
+
+async def expect_gap(lost):
+    """It begins when the service last listed the channel, one audit earlier,
+    and not when it was subscribed, two audits earlier."""
+    stream = Stream(lost)
+    with token_endpoint() as auth_port:
         async with websockets.serve(stream.serve, "127.0.0.1", 0,
                                     compression=None) as server:
             port = server.sockets[0].getsockname()[1]
-            return await asyncio.to_thread(run, port)
-
-    def run(port):
-        with token_endpoint() as auth_port:
-            return follow(port, auth_port)
-
-    def follow(port, auth_port):
-        tool = subprocess.Popen(
-            [os.path.join(BUILD, "mini-stream"), "stream", "--format", "json",
-             "--allow-plain", "--set", f"audit_ms={AUDIT_MS}", "--ws-url",
-             f"ws://127.0.0.1:{port}", "--auth-url",
-             f"http://127.0.0.1:{auth_port}", "--client-id", "client",
-             "-c", f"{BOOK},{EXECUTION}", "--seconds", str(HANG_S), "BTCUSD"],
-            env=environment_with(MINI_STREAM_CLIENT_SECRET="secret"),
-            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        try:
-            for line in tool.stdout:
-                thing = json.loads(line)
-                if thing["type"] == "gap":
-                    return thing, (time.monotonic() - stream.kept_at) * 1000
-            raise AssertionError(f"no gap; asked: {stream.asked}")
-        finally:
-            tool.terminate()
-            tool.communicate(timeout=HANG_S)
-
-    gap, longest = asyncio.run(main())
+            gap, longest = await asyncio.to_thread(follow, stream, port,
+                                                   auth_port)
     check(stream.asked == ["subscribe", "subscription_list",
                            "subscription_list", "subscribe"], stream.asked)
-    return gap, longest
-
-
-def expect_gap(lost):
-    """From when the service last said that it had it, which was an audit
-    earlier, and not from when it was subscribed, two earlier."""
-    gap, longest = gap_of(lost)
     check((gap["market"], gap["channel"]) == ("BTCUSD", lost), gap)
-    # The tool's clock is cut to milliseconds, at both ends.
+    # The tool cuts its times to milliseconds, at both ends.
     check(AUDIT_MS * 3 / 4 < gap["ms"] <= longest + 2,
           f"{gap}, at most {longest}")
 

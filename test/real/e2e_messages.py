@@ -1,14 +1,15 @@
-"""What mini-stream says about wrong arguments and refused markets: what is
-wrong, which value, and what would be right, once. And --count and `profiles`.
+"""The messages of mini-stream about wrong arguments and refused markets: each
+says once what is wrong, which value, and what would be right. Also --count and
+`profiles`.
 
 SPDX-License-Identifier: 0BSD
 """
 import json
 import os
 
-from e2e import TOOL, check, environment_with, equal, run_program, write_file
+from e2e import (CONFIG, SERVICE, TOOL, USAGE, check, environment_with, equal,
+                 run_program, write_file)
 
-USAGE, CONFIG, SERVICE = 2, 3, 6
 CODE = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"
 
 
@@ -21,10 +22,11 @@ def run(*arguments, **variables):
 
 
 def says(status, text, *arguments, **variables):
-    """It ends at once with this one line, and gives no help."""
+    """Expects it to end at once with only this line, without its help."""
     got, out, err = run(*arguments, **variables)
     equal((status, "", 1), (got, out, err.count("\n")), (arguments, out, err))
     check(text in err, f"{arguments}: no {text!r} in {err!r}")
+    return err
 
 
 def test_commands():
@@ -60,13 +62,13 @@ def test_values():
                         ("--raw --to 1", "--raw has no --real-time, --speed")):
         says(USAGE, text, "replay", *words.split(), "/dev/null")
     for words, text in (("--replay x BTCUSD", "--replay has its markets"),
-                        ("--replay -", "standard input has the keys"),
-                        ("--speed 2 BTCUSD", "--speed has no --replay")):
+                        ("--replay -", "standard input is for keys"),
+                        ("--speed 2 BTCUSD", "--speed needs --replay")):
         says(USAGE, text, "watch", *words.split())
 
 
 def test_urls():
-    """Which one, and why."""
+    """A wrong URL is named, with the reason."""
     good = {"ws": "wss://localhost:1234", "auth": "https://localhost:1234"}
     for name, url, text in (
             ("ws", "http://localhost", "it must begin with wss://"),
@@ -78,14 +80,13 @@ def test_urls():
             ("ws", "ws://x", "--allow-plain"),
             ("auth", "https://127.0.0.1:9/p", "--tls openssl")):
         urls = {**good, name: url}
-        says(CONFIG, f"{name}_url {url}: ", "stream", "BTCUSD", "--ws-url",
-             urls["ws"], "--auth-url", urls["auth"])
-        check(text in run("stream", "BTCUSD", "--ws-url", urls["ws"],
-                          "--auth-url", urls["auth"])[2], (url, text))
+        err = says(CONFIG, f"{name}_url {url}: ", "stream", "BTCUSD",
+                   "--ws-url", urls["ws"], "--auth-url", urls["auth"])
+        check(text in err, (url, text))
 
 
 def test_refused(sandbox):
-    """The service's code comes once, with what may have been meant."""
+    """The service's code comes once, with a suggestion."""
     status, out, err = run("stream", *sandbox.arguments, "btcusd")
     equal((SERVICE, 1, 1), (status, out.count(CODE), err.count(CODE)), out)
     equal(2, out.count("btcusd: for the same reason"), out)
@@ -98,7 +99,7 @@ def test_refused(sandbox):
 
 
 def test_count(sandbox):
-    """Both spellings of a channel; so many messages, and no more."""
+    """Both spellings of a channel; exactly this number of messages."""
     for channel in ("executions", "execution_data", "top", "heartbeat"):
         markets = () if channel == "heartbeat" else ("BTCUSD", "ETHUSD")
         status, out, err = run("stream", *sandbox.arguments, "-f", "json", "-c",
@@ -126,7 +127,7 @@ def test_profiles(sandbox):
         write_file(f"{folder}/{name}.ini", "[service]\n" + text)
 
     def profiles(*arguments):
-        # What the environment says is not the profile's.
+        # The environment's settings do not count for a profile.
         return run("profiles", *arguments, XDG_CONFIG_HOME=sandbox.state,
                    MINI_STREAM_ENDPOINTS=sandbox.endpoints)
     equal((0, "".join(f"{name:<15} {folder}/{name}.ini\n" for name in

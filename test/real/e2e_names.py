@@ -1,9 +1,9 @@
-"""Names and addresses in a network of their own: the POSIX port with c-ares and
-with the C library's resolver, against a name server that answers as a test
-wants it, and with an IPv6 whose packets vanish.
+"""Names and addresses in a network namespace: the POSIX port with c-ares and
+with the C library's resolver, against a name server controlled by the test, and
+with addresses whose packets vanish.
 
-It begins itself anew in namespaces of its own (unshare), where resolv.conf,
-hosts and nsswitch.conf are files of the test's.
+It restarts itself in new namespaces (unshare), in which resolv.conf, hosts and
+nsswitch.conf are files of the test.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 
-from e2e import BUILD, HANG_S, check
+from e2e import BUILD, HANG_S, check, write_file
 
 AT_ONCE = 1
 RUN_NAMES = os.path.join(BUILD, "test/real/run_names")
@@ -28,7 +28,7 @@ A, CNAME, AAAA = 1, 5, 28
 NXDOMAIN, SERVFAIL = 3, 2
 TRUNCATED = 0x0200
 
-# Ours, and one next to it that nobody has: what is sent there vanishes.
+# Our addresses, and unused ones: packets to them vanish.
 OWN4, OWN6 = "192.0.2.5", "2001:db8::5"
 LOST4, LOST6 = "192.0.2.66", "2001:db8::66"
 NETWORK = f"""
@@ -41,7 +41,7 @@ ip -6 address add {OWN6}/32 dev one nodad
 ip neighbour add {LOST4} lladdr 02:00:00:00:00:66 nud permanent dev one
 ip -6 neighbour add {LOST6} lladdr 02:00:00:00:00:66 nud permanent dev one
 """
-FOLDER = None  # the files of /etc
+FOLDER = None  # of the files of /etc
 
 
 def name_of(text):
@@ -60,7 +60,7 @@ def address_records(name, kind, addresses):
 
 
 class Query:
-    """A question, and what can be answered to it."""
+    """A query, and the responses to it."""
 
     def __init__(self, data):
         self.id = data[:2]
@@ -83,7 +83,7 @@ class Query:
 
 
 def chain(length, last):
-    """So many aliases, one behind the other."""
+    """A chain of aliases of this length."""
     def answer(query):
         names = [b"\xc0\x0c"] + [name_of(f"n{i}.chain.test")
                                  for i in range(length)]
@@ -95,12 +95,12 @@ def chain(length, last):
 
 
 def by_tcp(answer):
-    """Whole by TCP alone."""
+    """Truncated by UDP, whole by TCP."""
     return (lambda query: query.answer(flags=TRUNCATED), answer)
 
 
 def tampered(*before):
-    """Comes first, and then the right answer."""
+    """These responses, followed by the right one."""
     def answers(query):
         return [make(query) for make in before] + [query.addresses(OWN4, OWN6)]
     return answers
@@ -115,7 +115,8 @@ def loop(query):
 FORGED = "203.0.113.66"
 MANY = [f"192.0.2.{n}" for n in range(100, 140)]
 
-# What each name leads to: by UDP, or by UDP and by TCP; the answer or several.
+# The responses to each name: a function, or one for UDP and one for TCP. It
+# returns one response or several.
 ZONE = {
     "both.test": lambda q: q.addresses(OWN4, OWN6),
     "four.test": lambda q: q.addresses("192.0.2.1", "192.0.2.2"),
@@ -144,7 +145,7 @@ ZONE = {
         address_records(b"\xc0\x0c", q.kind, [FORGED]),
         question=name_of("other.test") + q.question[-4:])),
     "empty.test": tampered(lambda q: b""),
-    # The name in the answer refers to itself.
+    # The name in the response points to itself.
     "pointer.test": lambda q: q.answer(
         [record(struct.pack(">H", 0xC000 | 12 + len(q.question)), A,
                 bytes(4))]),
@@ -197,18 +198,16 @@ def serve():
 
 
 def etc(hosts="", order="files dns", more="", server="127.0.0.1"):
-    """What /etc has from now on."""
+    """Writes the files of /etc."""
     for name, text in (
             ("hosts", hosts), ("nsswitch.conf", f"hosts: {order}\n"),
             ("resolv.conf", f"nameserver {server}\n"
-             "options timeout:1 attempts:1 retrans:1000 retry:1\n" +
-             more)):
-        with open(os.path.join(FOLDER, name), "w", encoding="ascii") as file:
-            file.write(text)
+             "options timeout:1 attempts:1 retrans:1000 retry:1\n" + more)):
+        write_file(os.path.join(FOLDER, name), text)
 
 
 def begin(*words, leaks=True):
-    # A thread that was given up has memory of its own for a while.
+    # A thread that was given up keeps its memory for a while.
     leaks = leaks and words[0] != "threads"
     return subprocess.Popen(
         [RUN_NAMES, *map(str, words)], text=True, stdin=subprocess.PIPE,
@@ -227,7 +226,7 @@ def run(*words, leaks=True):
 
 
 def expect(host, *addresses, resolvers=RESOLVERS):
-    """The addresses in this order, or what the error begins with."""
+    """Expects these addresses in this order, or an error that begins so."""
     for resolver in resolvers:
         got = run(resolver, "resolve", host, 80)
         want = " ".join(addresses)
@@ -236,7 +235,7 @@ def expect(host, *addresses, resolvers=RESOLVERS):
 
 
 def expect_no_crash(host, *, allowed=()):
-    """An error, or one of these."""
+    """Expects an error, or one of these results."""
     for resolver in RESOLVERS:
         got = run(resolver, "resolve", host, 80)
         check(got.startswith("error") or got in allowed,
@@ -261,7 +260,7 @@ def test_families_take_turns():
 
 
 def test_order_is_that_of_rfc_6724():
-    """An address of one's own before others; none that cannot be reached."""
+    """Own addresses come first; unreachable ones are left out."""
     etc()
     expect("far.test", OWN6, OWN4, "198.51.100.1")
 
@@ -288,7 +287,7 @@ def test_hosts_in_the_order_of_nsswitch():
     expect("other.test", "2001:db8::77", "192.0.2.77")
     etc(hosts, order="dns")
     expect("other.test", ERR_RESOLVE)
-    # What c-ares does not know it passes over.
+    # c-ares ignores words that it does not know.
     etc(hosts, order="mdns4_minimal [NOTFOUND=return] files ldap dns",)
     expect("both.test", "192.0.2.77", resolvers=("cares",))
     expect("four.test", "192.0.2.1", "192.0.2.2", resolvers=("cares",))
@@ -300,7 +299,7 @@ def test_localhost_and_numbers():
     etc("127.0.0.1 localhost\n::1 localhost\n")
     expect("localhost", "::1", "127.0.0.1")
     etc()
-    # RFC 6761; and c-ares 1.18 loses the ten bytes of its name.
+    # RFC 6761. c-ares 1.18 leaks the ten bytes of the name.
     got = run("cares", "resolve", "localhost", 80, leaks=False)
     check(got == "::1 127.0.0.1", got)
     expect("192.0.2.9", "192.0.2.9")
@@ -314,7 +313,7 @@ def test_short_names_have_a_domain():
 
 
 def test_configuration_is_read_anew():
-    """By a program that goes on."""
+    """While the program runs."""
     hosts = "192.0.2.7 both.test\n"
     steps = (({"hosts": hosts}, "192.0.2.7"),
              ({"hosts": hosts.replace("7", "8")}, "192.0.2.8"),
@@ -362,7 +361,7 @@ def test_damaged_answers_are_errors():
 
 
 def test_silent_server_is_given_up_at_once():
-    """And c-ares needs no thread."""
+    """c-ares needs no thread."""
     etc(more="options timeout:30 attempts:5 retrans:30000 retry:5\n")
     for resolver in RESOLVERS:
         words = run(resolver, "close", "silent.test", 80).split()
@@ -385,7 +384,7 @@ def test_server_that_is_not_there():
 
 @contextlib.contextmanager
 def listening(address):
-    """A server that takes all, and says nothing."""
+    """A server that accepts all connections and sends nothing."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.create_server((address, 0), family=family,
                               backlog=64) as server:
@@ -401,9 +400,9 @@ def expect_connected(host, address, least_s, count=1):
                 passed_s = time.monotonic() - begin_s
             what = f"{resolver}, {mode}, {host}: {words} in {passed_s:.3f} s"
             check(words[0] == address, what)
-                # TCP itself gives up after some two minutes.
+            # TCP itself gives up after about two minutes.
             check(least_s <= passed_s < 110, what)
-            # A few for each, and no sleep that is none.
+            # A few waits for each, and none that returns at once.
             check(int(words[2]) < 30 * count, what)
 
 
@@ -423,7 +422,7 @@ def test_many_get_past_what_vanishes():
 
 
 def test_waits_end_with_the_resolver():
-    """Nothing but c-ares' own descriptors and timers wakes these up."""
+    """Only the descriptors and timers of c-ares wake them up."""
     etc()
     with listening(OWN4) as port:
         for mode in ("wait", "own"):

@@ -1,5 +1,5 @@
-"""The tool with --tls openssl: the end-to-end tests that are its own, once more
-with that TLS, and where it is asked for.
+"""The tool with --tls openssl: some end-to-end tests once more with OpenSSL,
+and the places from which this setting can come.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def again(name):
-    """A script of this folder, with OpenSSL."""
+    """Runs a script of this folder with OpenSSL."""
     command = [sys.executable, sys.argv[0]] if name.endswith(".py") else []
     run = run_program(*command, os.path.join(HERE, name), timeout=None,
                       env={**os.environ, "MINI_STREAM_TLS": "openssl"})
@@ -31,8 +31,7 @@ def refused(sandbox, *arguments):
 
 
 def test_where_asked(sandbox):
-    """By option, environment and profile, in this order; with BearSSL there is
-    a stage for TLS, with OpenSSL there is none."""
+    """Option, environment, profile, in this order. BearSSL has a stage tls."""
     profile = write_file(os.path.join(sandbox.state, "profile.ini"),
                          "[service]\ntls = openssl\n")
     for arguments, variable, openssl in (
@@ -61,8 +60,8 @@ def test_mistakes(sandbox):
 
 
 def test_system_store(sandbox):
-    """Without --ca: the file of SSL_CERT_FILE, or the system's store, which
-    does not know the sandbox."""
+    """Without --ca: the file in SSL_CERT_FILE, or the system's store, which
+    does not have the sandbox's CA."""
     sandbox.arguments = sandbox.arguments[:2]
     for file, status, words in (
             (sandbox.ca, 0, "open - generation 1"),

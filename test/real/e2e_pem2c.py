@@ -1,13 +1,11 @@
-"""Trust anchors that pem2c writes as C source: they compile, are the same as
-those of the POSIX port's loader, and say their names and ends of validity.
+"""Trust anchors written as C source by pem2c: they compile, equal those of the
+POSIX port's loader, and have comments with their names and ends of validity.
 
-BUILD: where the programs are (default: build); CC: the compiler; BEARSSL_DIR:
-where BearSSL is, if the system has none.
+CC: the compiler; BEARSSL_DIR: BearSSL's folder, if it is not the system's.
 SPDX-License-Identifier: 0BSD
 """
 import os
 import re
-import shutil
 import tempfile
 import time
 
@@ -16,7 +14,7 @@ from e2e import (BUILD, check, dependency_options, equal, run_program,
 from tls_certificates import DAMAGED, ISSUER, SERVER, Certificates
 
 PEM2C = os.path.join(BUILD, "pem2c")
-# Compares what was compiled in with what the loader takes of a file.
+# Compares the compiled anchors with those that the loader reads from a file.
 PROGRAM = r"""
 #include "mst_posix.h"
 #include <stdio.h>
@@ -65,16 +63,13 @@ int main(int argc, char **argv) {
 """
 
 
-class Folder:
-    """A temporary one, and certificates in it."""
+class Folder(tempfile.TemporaryDirectory):
+    """A temporary folder with certificates."""
 
     def __enter__(self):
-        self.path = tempfile.mkdtemp()
+        self.path = super().__enter__()
         self.certificates = Certificates(self.path)
         return self
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.path)
 
     def make(self, name, key, common_name=None, days=30):
         self.certificates.issue(name, name, ISSUER, common_name, key=key,
@@ -84,7 +79,7 @@ class Folder:
         return write_file(os.path.join(self.path, name), text)
 
     def compare(self, pem, name="anchors"):
-        """Number of anchors that are the same, and the C source."""
+        """Expects equal anchors. Returns their number and the C source."""
         source = pem2c(pem, name).stdout
         program = os.path.join(self.path, "compare")
         run = run_program(
@@ -121,7 +116,7 @@ def test_kinds_of_keys(folder):
 
 
 def test_renewed_root(folder):
-    """Two of one name, each with its own end."""
+    """Two anchors with one name, each with its own end."""
     folder.make("old", "P-256", "Same", days=300)
     folder.make("new", "P-256", "Same", days=600)
     pem = folder.certificates.bundle("all", "old", "new")
@@ -133,14 +128,14 @@ def test_renewed_root(folder):
 
 
 def test_names_of_all_sorts(folder):
-    """A comment ends where it should, whatever the name is."""
+    """No name can end its comment."""
     folder.make("odd", "P-256", "a *\\/ int x; \\/* \\\\")
     check(folder.compare(folder.certificates.path("odd.pem"))[0] == 1,
           "one anchor")
 
 
 def test_what_is_of_no_use():
-    """It is told: what can issue nothing, and what is damaged."""
+    """Certificates that cannot issue, and damaged ones, are reported."""
     told = ("pem2c: left out 1 certificates that cannot issue others, and {} "
             "more\n")
     with Folder() as folder:

@@ -1,6 +1,5 @@
-"""A recording that the sandbox serves: what comes is what came when it was
-recorded, at its pace, also to those who come later; and files that are
-damaged, or made to do harm.
+"""A recording served by the sandbox: clients receive what was recorded, at the
+same pace, also if they connect later. And damaged or hostile files.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -18,28 +17,25 @@ import time
 
 from e2e import HANG_S, SANDBOX, check, refusal, sandbox_of, wait_for
 from stream_client import (BOOK, CHANNELS, EXECUTION, TOP, Book, client_of,
-                           connected, entries, milliseconds)
+                           connected, entries, milliseconds, while_reading)
 
-MARKETS = ("BTCUSD", "LTCUSD")  # of what is recorded
+MARKETS = ("BTCUSD", "LTCUSD")  # that are recorded
 SECONDS = 4
 
 
 async def record(client, path, seconds, *options):
-    """Has the tool record for some seconds what the client reads, too."""
-    ended = asyncio.ensure_future(asyncio.to_thread(
-        client.service.run, "record", "--quiet", "--seconds", str(seconds),
-        *options, "-o", path, *MARKETS))
-    while not ended.done():
-        await client.receive()
-    check((await ended).returncode == 0, "recorded")
+    """Runs the tool's record for some seconds while the client reads."""
+    ended = await while_reading(
+        client, client.service.run, "record", "--quiet", "--seconds",
+        str(seconds), *options, "-o", path, *MARKETS)
+    check(ended.returncode == 0, "recorded")
     seen = len(client.messages)
     await client.until(lambda c: len(c.messages) > seen + 20, "the rest")
 
 
 @contextlib.asynccontextmanager
 async def recording(*options, quirks=(), seconds=SECONDS):
-    """A recording, and all that was sent meanwhile: texts by channel and
-    market."""
+    """Yields a recording and a client that received the same stream."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "recording")
         async with client_of(*quirks) as client:
@@ -48,29 +44,23 @@ async def recording(*options, quirks=(), seconds=SECONDS):
         yield path, client
 
 
-@contextlib.asynccontextmanager
-async def played(path, *options):
-    async with client_of("--play", path, *options) as client:
-        yield client
 
 
 def texts(client, channel, market):
-    """Their texts as they came, updates alone of a book."""
+    """The texts of these messages as they came, without snapshots."""
     return [raw for raw, message in zip(client.raw, client.messages)
             if message.get("channel") == channel and
             message["payload"]["market"] == market and
-            message["payload"].get("type") not in ("SNAPSHOT", None)
-            or channel == EXECUTION and message.get("channel") == channel
-            and message["payload"]["market"] == market]
+            message["payload"].get("type") != "SNAPSHOT"]
 
 
 def check_the_same(live, client, least):
-    """What was played is a part of what was sent, without a gap."""
+    """The played messages are a part of the sent ones, without a gap."""
     for market in MARKETS:
         for channel in CHANNELS:
             sent, came = (texts(each, channel, market)
                           for each in (live, client))
-            # The first top may be of another moment: that of the subscription.
+            # The first top may differ: it shows the time of the subscription.
             came = came[channel == TOP:]
             check(len(came) > least[channel], f"{len(came)} of {channel}")
             first = sent.index(came[0])
@@ -79,30 +69,51 @@ def check_the_same(live, client, least):
 
 
 async def until_the_end(client):
-    """Reads all up to the end of the recording, as the sandbox says."""
+    """Reads until the sandbox reports the end of the recording."""
     end = asyncio.ensure_future(asyncio.to_thread(
         client.service.process.stdout.readline))
     while not end.done():
-        with contextlib.suppress(asyncio.TimeoutError):
-            raw = asyncio.ensure_future(client.receive())
-            await asyncio.wait({raw, end},
-                               return_when=asyncio.FIRST_COMPLETED)
-            if not raw.done():
-                raw.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await raw
+        raw = asyncio.ensure_future(client.receive())
+        await asyncio.wait({raw, end}, return_when=asyncio.FIRST_COMPLETED)
+        if not raw.done():
+            raw.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await raw
     check(await end == b"the recording has ended\n", "its end")
-    await client.request("subscription_list")  # behind all data
+    await client.request("subscription_list")  # its response follows all data
+
+
+@contextlib.asynccontextmanager
+async def played(path, *options):
+    async with client_of("--play", path, *options) as client:
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def played_to_the_end(path, *options):
+    """A client that has seen all of a recording."""
+    async with played(path, *options) as client:
+        await client.subscribe(markets=MARKETS)
+        await until_the_end(client)
+        yield client
+
+
+def check_last_books(live, client):
+    """The last book that both have is equal, for each market."""
+    for market in MARKETS:
+        one, other = (each.books[market].history for each in (live, client))
+        last = max(one.keys() & other.keys())
+        check(one[last] == other[last], f"book of {market}")
 
 
 def lasts_s(client):
-    """How long what came has lasted when it was recorded."""
+    """The duration of the received messages when they were recorded."""
     times = [milliseconds(book["time"])
              for book in client.payloads(BOOK, "BTCUSD")]
     return (times[-1] - times[0]) / 1000
 
 
-LEAST = {BOOK: 10, TOP: 1, EXECUTION: 0}  # even where the machine is busy
+LEAST = {BOOK: 10, TOP: 1, EXECUTION: 0}  # even on a busy machine
 
 
 async def test_what_was_recorded_comes():
@@ -116,20 +127,15 @@ async def test_what_was_recorded_comes():
             books = client.payloads(BOOK, market)
             check([book["type"] == "SNAPSHOT" for book in books] ==
                   [True] + [False] * (len(books) - 1), "one snapshot, first")
-        # Not faster than it was; it was recorded for so long in all.
+        # Not faster than it was recorded.
         check(took > lasts_s(client) - 0.1, f"took {took} s")
 
 
 async def test_every_quirk():
-    async with recording(quirks=("--quirk", "all")) as (path, live), played(
-            path, "--speed", "4") as client:
-        await client.subscribe(markets=MARKETS)
-        await until_the_end(client)
+    async with recording(quirks=("--quirk", "all")) as (path, live), \
+            played_to_the_end(path, "--speed", "4") as client:
+        check_last_books(live, client)
         for market in MARKETS:
-            last = max(live.books[market].history.keys() &
-                       client.books[market].history.keys())
-            check(live.books[market].history[last] ==
-                  client.books[market].history[last], f"book of {market}")
             true = (await asyncio.to_thread(
                 client.service.truth, f"?market={market}"))[2]
             book = Book()
@@ -141,7 +147,7 @@ async def test_every_quirk():
 async def test_speed():
     async with recording() as (path, live):
         took = {}
-        # What is fast is so at the latest when the machine has time for it.
+        # The fast speed is tried again until the machine has time for it.
         for speed in ("2", *["50"] * 10):
             async with played(path, "--speed", speed) as client:
                 begin = time.monotonic()
@@ -156,8 +162,8 @@ async def test_speed():
 
 
 async def test_who_comes_later():
-    """A snapshot of what the book is by then, and all that follows; also from
-    a sandbox with quirks, which change nothing that is played."""
+    """They get a snapshot of the current book and all updates after it. Quirks
+    do not change what is played."""
     async with recording() as (path, _), \
             played(path, "--quirk", "early-updates") as first:
         await first.subscribe((BOOK, TOP), MARKETS)
@@ -179,7 +185,7 @@ async def test_who_comes_later():
                       "moments")
                 check(all(histories[0][at] == histories[1][at]
                           for at in common), f"books of {market}")
-        # And once more, as who resynchronises.
+        # And once more, like a client that resynchronises.
         for action in ("unsubscribe", "subscribe"):
             reply = await first.request(action, [
                 {"type": BOOK, "params": {"market": "BTCUSD"}}])
@@ -213,11 +219,10 @@ async def test_other_channels_and_markets():
 
 
 async def test_a_pair_is_one_stream():
-    """For a while there were two connections, and then the other one led."""
-    async with recording("--rotate=10", seconds=16) as (path, live), played(
-            path, "--speed", "8") as client:
-        await client.subscribe(markets=MARKETS)
-        await until_the_end(client)
+    """While it was recorded, another connection became the leader."""
+    async with recording("--rotate=10", seconds=16) as (path, live), \
+            played_to_the_end(path, "--speed", "8") as client:
+        check_last_books(live, client)
         for market in MARKETS:
             sent, came = (texts(each, EXECUTION, market)
                           for each in (live, client))
@@ -226,10 +231,6 @@ async def test_a_pair_is_one_stream():
             check(len(came) > 5 and not missing, f"executions of {market}: "
                   f"{len(came)} of {len(sent)}, from {first}, "
                   f"{[each for each in sent[first:] if each not in came][:3]}")
-            last = max(live.books[market].history.keys() &
-                       client.books[market].history.keys())
-            check(live.books[market].history[last] ==
-                  client.books[market].history[last], f"book of {market}")
             snapshots = [book for book in client.payloads(BOOK, market)
                          if book["type"] == "SNAPSHOT"]
             check(len(snapshots) > 1, "another connection led")
@@ -244,9 +245,7 @@ async def test_the_tool_sees_it():
         check(status == 0 and "crossed" not in said, said)
 
 
-# ---------------------------------------------------------------------------
-# Files that are no recordings, or are made to do harm
-# ---------------------------------------------------------------------------
+# ---- Files that are no recordings, or are made to do harm ----
 
 async def test_what_is_refused(folder):
     path = os.path.join(folder, "no")
@@ -265,7 +264,7 @@ async def test_what_is_refused(folder):
 
 
 def begins(path):
-    """Whether a sandbox serves this recording; else it says why not."""
+    """True if a sandbox serves this recording; else it must report an error."""
     with tempfile.TemporaryDirectory() as state, subprocess.Popen(
             [SANDBOX, "--state", state, "--play", path], text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE) as sandbox:
@@ -277,39 +276,37 @@ def begins(path):
 
 
 async def test_what_is_damaged():
-    """Bits that flip are found before anything is served, but where a length
-    then reaches beyond the end: that is as if the end were missing."""
+    """Flipped bits are found before anything is served. One exception: a length
+    that then reaches beyond the end looks like a missing end."""
     async with recording() as (path, _):
         good = pathlib.Path(path).read_bytes()
         chance = random.Random(2)
         served = 0
         for _ in range(20):
             at = chance.randrange(len(good))
-            with open(path, "wb") as file:
-                file.write(good[:at] + bytes([good[at] ^ 1 << chance.randrange(
-                    8)]) + good[at + 1:])
+            pathlib.Path(path).write_bytes(
+                good[:at] + bytes([good[at] ^ 1 << chance.randrange(8)]) +
+                good[at + 1:])
             served += await asyncio.to_thread(begins, path)
         check(served <= 3, f"{served} of 20 are served")
 
 
 async def test_what_was_cut_off():
-    """The end is missing, as after a crash: what is there is served."""
+    """The end is missing, as after a crash: the rest is served."""
     async with recording() as (path, live):
         os.truncate(path, os.path.getsize(path) * 2 // 3)
-        async with played(path, "--speed", "8") as client:
-            await client.subscribe(markets=MARKETS)
-            await until_the_end(client)
+        async with played_to_the_end(path, "--speed", "8") as client:
             check_the_same(live, client, {BOOK: 5, TOP: 1, EXECUTION: 0})
 
 
 def frame(content):
-    """A frame of zstd that is not compressed, in which anything can stand."""
+    """An uncompressed frame of zstd with this content."""
     return (struct.pack("<IBI", 0xFD2FB528, 0xA0, len(content)) +
             struct.pack("<I", len(content) << 3 | 1)[:3] + content)
 
 
 def contents(packed):
-    """What is in each of its frames."""
+    """The content of each frame."""
     zstd, found, at = ctypes.CDLL("libzstd.so.1"), [], 0
     zstd.ZSTD_findFrameCompressedSize.restype = ctypes.c_size_t
     zstd.ZSTD_decompress.restype = ctypes.c_size_t
@@ -326,19 +323,11 @@ def contents(packed):
 
 
 async def play_hostile(path):
-    """It is refused, or comes to its end, and the sandbox ends well."""
-    with tempfile.TemporaryDirectory() as state:
-        run = await asyncio.create_subprocess_exec(
-            SANDBOX, "--state", state, "--play", path, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE)
-        said = await run.stdout.readline()
-        if said != b"ready\n":
-            check(said == b"" and await run.wait() == 1, said)
-            return "refused"
-        run.kill()
-        await run.wait()
+    """The file is refused or played, and the sandbox stays alive."""
+    if not await asyncio.to_thread(begins, path):
+        return "refused"
     async with played(path, "--speed", "1000") as client:
-        # There may be no such market any more.
+        # The markets may be missing now.
         await client.request("subscribe", entries(CHANNELS, MARKETS))
         await asyncio.sleep(0.5)
         await asyncio.to_thread(client.service.truth, "?market=BTCUSD")
@@ -347,10 +336,9 @@ async def play_hostile(path):
 
 
 async def test_what_is_made_to_do_harm():
-    """Any byte of the content is changed, behind good checksums."""
+    """Any bytes of the content are changed, with valid checksums."""
     async with recording() as (path, _):
-        with open(path, "rb") as file:
-            frames = contents(file.read())
+        frames = contents(pathlib.Path(path).read_bytes())
         pathlib.Path(path).write_bytes(b"".join(map(frame, frames)))
         check(await play_hostile(path) == "played", "as it is")
         chance = random.Random(3)
@@ -365,7 +353,7 @@ async def test_what_is_made_to_do_harm():
         check(len(ends) == 2, f"some of each: {ends}")
 
 
-# Of each kind of item in recording.c: how many values it has; which have data.
+# The number of values of each kind of item in recording.c; the kinds with data.
 VALUES = (2, 0, 3, 1, 1, 1, 6, 2, 2, 1, 1, 1, 1, 2, 2, 3, 3, 6, 4, 2, 2, 2, 1,
           1, 1, 4, 2, 2, 2, 1, 2)
 DATA = {2, 4, 5, 6, 7, 8, 17, 19, 20, 21, 23, 24, 29}
@@ -380,7 +368,7 @@ def number_end(content, at):
 
 
 def items(content, at):
-    """(kind, bytes) of each item."""
+    """Yields (kind, bytes) of each item."""
     while at < len(content):
         begin, kind = at, content[at]
         at += 1
@@ -416,7 +404,7 @@ def too_much(good):
 
 
 def stream_from(path):
-    """What a sandbox that serves this says while the tool reads it."""
+    """The messages of a sandbox that serves this to the tool."""
     with tempfile.TemporaryFile("w+") as said:
         with sandbox_of("--play", path, "--speed", "1000",
                         stderr=said) as sandbox:
@@ -430,8 +418,7 @@ def stream_from(path):
 
 async def test_a_market_that_was_subscribed_in_another_case():
     async with recording() as (path, _):
-        with open(path, "rb") as file:
-            content = b"".join(contents(file.read()))
+        content = b"".join(contents(pathlib.Path(path).read_bytes()))
         with open(path, "wb") as file:
             for kind, item in items(content, len(MAGIC)):
                 magic = b"" if file.tell() > 0 else MAGIC

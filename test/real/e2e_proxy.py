@@ -1,6 +1,6 @@
-"""The tool through a real HTTP proxy (tinyproxy): streams and puts an address,
-with the proxy of an option, of a profile and of the environment; and what it
-says of each refusal, always without the password.
+"""The tool through a real HTTP proxy (tinyproxy): a stream, and an address
+request. The proxy comes from an option, a profile or the environment. Each
+refusal has its message, always without the password.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -15,20 +15,20 @@ from e2e import (HANG_S, TOOL, check, free_port, run_program, sandbox_of,
                  write_file)
 from tinyproxy import LOGIN, PASSWORD, Tinyproxy
 
-# A proxy of the environment is not for this machine. Nobody has this name, but
-# it is seen who is asked for it.
+# The environment's proxy is not used for this machine. This name does not
+# exist, but the message shows who was asked for it: the proxy or the resolver.
 ELSEWHERE = "exchange.elsewhere.invalid"
 
 
 class Proxy(Tinyproxy):
-    """A sandbox, and a proxy before it."""
+    """A sandbox and a proxy that leads to it."""
 
     def __init__(self, sandbox, *lines):
         self.sandbox, self.path = sandbox, sandbox.state
         super().__init__(self.path, *lines)
 
     def stream_until_closed(self, *arguments, **variables):
-        """What a stream has said that could not be opened."""
+        """Runs a stream that cannot open. Returns its output."""
         status, said = self.sandbox.stream_until(
             "closed - ", *arguments, "BTCUSD", **variables)
         check(status == (5 if "permanent" in said else 0), f"{status}: {said}")
@@ -36,8 +36,8 @@ class Proxy(Tinyproxy):
         return said
 
     def stream(self, *arguments, status=0, **variables):
-        """What a stream has said that brought all, or could not begin."""
-        for seconds in ("6", "100"):  # more only where this machine is slow
+        """Runs a stream to its end, with this status. Returns its output."""
+        for seconds in ("6", "100"):  # more only if this machine is slow
             process = self.sandbox.stream(
                 "--seconds", seconds, "--expect-all", *arguments, "BTCUSD",
                 **variables)
@@ -74,8 +74,8 @@ def test_profile(proxy):
 
 
 def test_environment(proxy):
-    """Of HTTPS_PROXY: not for this machine, and not for what NO_PROXY says; an
-    option that is empty means none."""
+    """HTTPS_PROXY is not used for this machine or the names in NO_PROXY. An
+    empty option means no proxy."""
     there = ("--auth-url", f"https://{ELSEWHERE}:444")
     everywhere = {"https_proxy": "", "HTTPS_PROXY": proxy.url}
     proxy.stream(**everywhere)
@@ -99,8 +99,7 @@ def test_environment(proxy):
 
 
 def test_locales(proxy):
-    """In Turkish and Azeri a capital i is none of ASCII's: names of settings
-    and hosts are found all the same."""
+    """The capital of i is not in ASCII in Turkish and Azeri."""
     there = ("--auth-url", "https://exchange.invalid")
     for name in ("tr_TR.ISO-8859-9", "tr_TR.UTF-8", "az_AZ.UTF-8"):
         language, charset = name.split(".")
@@ -152,7 +151,7 @@ def test_refusals():
 
 
 def test_silence():
-    """One that accepts, and says nothing."""
+    """A proxy that accepts and sends nothing."""
     with proxy_of() as proxy, socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         said = proxy.stream_until_closed(
@@ -162,7 +161,7 @@ def test_silence():
 
 
 def test_scheme(proxy):
-    """With a scheme in any case, and without one."""
+    """The scheme may be in upper case, or missing."""
     for url in (proxy.url.replace("http", "HTTP"),
                 proxy.url.replace("http://", "")):
         count = len(proxy.tunnels())
@@ -171,7 +170,7 @@ def test_scheme(proxy):
 
 
 def test_openssl(proxy):
-    """Its errors are the server's, of which the proxy has no part."""
+    """Errors of the server do not name the proxy."""
     arguments = ("--proxy", proxy.url, "--tls", "openssl")
     proxy.stream(*arguments)
     check(set(proxy.tunnels()) == proxy.servers(), proxy.tunnels())
@@ -192,7 +191,7 @@ def test_server_not_there(proxy):
 
 
 def test_proxy_ends(proxy):
-    """A proxy that goes, and is there again."""
+    """A proxy that stops and starts again."""
     process = proxy.sandbox.stream("--proxy", proxy.url, "BTCUSD")
     check(any(" open - " in line for line in process.stdout), "no stream")
     proxy.stop()

@@ -1,9 +1,10 @@
 """`mini-stream address put` and put-address as a user runs them: against the
-sandbox, and against an HTTPS server of Python's that can be wronged.
+sandbox, and against Python's HTTPS server, whose responses a test can corrupt.
 
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
+import functools
 import http.server
 import json
 import os
@@ -16,13 +17,15 @@ import threading
 import uuid
 
 import e2e
-from e2e import (BUILD, CONTROL, HANG_S, SANDBOX, TOOL, Sandbox, check,
-                 environment_with, equal, run_program, wait_for, write_file)
-from e2e_address import ADDRESS as SCOPE, NETWORKS, PATH
+import e2e_address
+from e2e import ADDRESS_SCOPE as SCOPE
+from e2e import (ACCESS, BUILD, CONFIG, CONTROL, HANG_S, LOCAL, NETWORK, OK,
+                 SERVICE, TOOL, USAGE, check, environment_with, equal,
+                 run_program, wait_for, write_file)
+from e2e_address import NETWORKS, PATH
 from tls_certificates import OWN, Certificates
 
-OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL, CUT = 0, 2, 3, 4, 5, 6, 7, 130
-# What run_puts sees beside its requests where nothing happens to them.
+# What else run_puts reports if nothing disturbs its requests.
 UNDISTURBED = {"failed": 0, "broken": 0, "errors": 0, "changes": 0,
                "not_live": 0, "astray": 0}
 PAIR = ("--network", "BITCOIN", "--address", "bc1qexample")
@@ -31,12 +34,10 @@ PAIR = ("--network", "BITCOIN", "--address", "bc1qexample")
 HOSTILE = "\"\\' \x1b[2J\x07\x9b1m\u202e\u2066 \r\n\x7f \U0001f600 e\u0301"
 
 
-# ---------------------------------------------------------------------------
-# The programs
-# ---------------------------------------------------------------------------
+# ---- The programs ----
 
 class User:
-    """Somebody with a configuration, in an environment without any other."""
+    """A user with these settings and no others in the environment."""
 
     def __init__(self, urls, ca, client="sandbox-client"):
         self.env = environment_with(
@@ -46,7 +47,7 @@ class User:
             MINI_STREAM_BASE_URL=urls["base_url"], MINI_STREAM_CA=ca)
 
     def beside(self, *arguments):
-        """What run_puts has seen of so many requests in a row."""
+        """Runs run_puts with this number of requests. Returns its report."""
         status, out, err = self.run(*map(str, arguments),
                                     program="test/real/run_puts")
         equal((OK, ""), (status, err), out)
@@ -60,7 +61,7 @@ class User:
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **options)
 
     def run(self, *arguments, **options):
-        """(exit status, standard output, standard error)"""
+        """Returns (exit status, standard output, standard error)."""
         process = self.start(*arguments, **options)
         try:
             out, err = process.communicate(timeout=HANG_S)
@@ -72,7 +73,7 @@ class User:
         return process.returncode, out, err
 
     def put(self, *arguments):
-        """The record, as JSON."""
+        """Puts an address. Returns the record."""
         status, out, err = self.run("--json", *arguments)
         equal((OK, ""), (status, err), arguments)
         return json.loads(out)
@@ -84,38 +85,19 @@ class User:
         return err
 
 
-class Service(Sandbox):
-    """A running sandbox, and curl as its client."""
-    command = (SANDBOX, "--rate", "1")
+class Service(e2e_address.Service):
+    """A running sandbox: put() sends a request with curl."""
 
     def user(self, client="sandbox-client"):
         return User(self.urls, self.ca, client)
 
-    def curl(self, url, *options):
-        return json.loads(run_program(
-            "curl", "-sS", "--max-time", str(HANG_S), "--cacert", self.ca,
-            *options, url).stdout)
 
-    def put(self, **request):
-        """The record that the same request makes when curl sends it."""
-        token = self.curl(self.urls["auth_url"] + "/oauth2/token", "-d",
-                          "grant_type=client_credentials", "-d",
-                          "client_id=sandbox-client", "-d",
-                          "client_secret=sandbox-secret", "-d",
-                          f"scope={SCOPE}")["access_token"]
-        return self.curl(self.urls["base_url"] + PATH, "-X", "PUT", "-H",
-                         f"Authorization: Bearer {token}", "-H",
-                         "Content-Type: application/json", "-d",
-                         json.dumps(request))["address"]
-
-
-def sandbox_of(*options, state=None):
-    return e2e.sandbox_of(*options, kind=Service, state=state)
+sandbox_of = functools.partial(e2e.sandbox_of, kind=Service)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Token and address endpoint; the server's answers, one after the other,
-    say what a PUT is answered with, and the last one is for all that follow."""
+    """Token and address endpoint. Each PUT gets the next of the server's
+    answers; the last one serves all further requests."""
 
     protocol_version = "HTTP/1.1"
 
@@ -129,7 +111,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.tokens.append(self.body())
         reply = json.dumps({"access_token": f"t{len(self.server.tokens)}",
                             "token_type": "Bearer"}).encode()
-        # With a wait that is longer than the client has.
+        # The wait is longer than the client's time.
         self.wfile.write(response(400, self.server.refusal, "Retry-After: 120")
                          if self.server.refusal else response(200, reply))
 
@@ -151,7 +133,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def finish(self):
         super().finish()
         with contextlib.suppress(OSError):
-            self.connection.unwrap()  # the end is one, not a cut
+            self.connection.unwrap()  # sends a close_notify
 
 
 class Independent(http.server.ThreadingHTTPServer):
@@ -168,8 +150,8 @@ class Independent(http.server.ThreadingHTTPServer):
         context.load_cert_chain(self.ca, certificates.path("own.key"))
         self.socket = context.wrap_socket(self.socket, server_side=True)
         self.answers = list(answers)
-        self.refusal = None  # the token endpoint's
-        self.keeps = False  # a connection on which a PUT was answered
+        self.refusal = None  # body of the token endpoint's error, or None
+        self.keeps = False  # connections stay open after a PUT
         self.connections = 0
         self.tokens, self.requests = [], []
         self.released = threading.Event()
@@ -182,7 +164,7 @@ class Independent(http.server.ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def server_of(*answers):
-    """Answers as these say, GOOD if none do."""
+    """A server with these answers, GOOD if there are none."""
     with tempfile.TemporaryDirectory() as path:
         server = Independent(path, *(answers or (GOOD,)))
         try:
@@ -207,9 +189,7 @@ RECORD = {"id": "0c1e6d1e-9d0e-4f44-8f6b-3f1f3a6e2a11",
 GOOD = response(200, json.dumps({"address": RECORD}).encode())
 
 
-# ---------------------------------------------------------------------------
-# Against the sandbox
-# ---------------------------------------------------------------------------
+# ---- Against the sandbox ----
 
 def test_created_then_updated(sandbox):
     user = sandbox.user()
@@ -293,8 +273,7 @@ def test_lost_answer_of_the_sandbox(sandbox):
 
 
 def beside(*mode):
-    """Requests beside what is streamed: how many, and how often another
-    connection took over."""
+    """Runs requests next to a stream. Returns (requests, new leaders)."""
     with sandbox_of("--rate", "50") as sandbox:
         user = sandbox.user()
         user.env["MINI_STREAM_WS_URL"] = sandbox.urls["ws_url"]
@@ -313,7 +292,7 @@ def test_beside_a_stream():
 
 
 def test_beside_a_pair():
-    """Three links on one port, two of which take turns."""
+    """Three links on one port. Two of them take turns as leader."""
     check(beside("pair")[1] >= 2, "the other one leads")
 
 
@@ -353,9 +332,7 @@ def test_small_program(sandbox):
     user.fails(1, "^Usage: ", "BITCOIN", "a", program="put-address")
 
 
-# ---------------------------------------------------------------------------
-# Against an independent server
-# ---------------------------------------------------------------------------
+# ---- Against an independent server ----
 
 def test_request_as_another_server_reads_it(server):
     equal(RECORD, server.user().put(
@@ -535,7 +512,7 @@ def test_never_answered():
         wait_for(lambda: len(server.requests) > 1, "the second request")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=HANG_S)
-        equal((CUT, b""), (process.returncode, out), err)
+        equal((130, b""), (process.returncode, out), err)
         check(b"may have taken effect" in err, err)
 
 
@@ -606,6 +583,3 @@ def test_names_of_commands():
         done = run_program(TOOL, *words)
         check(done.returncode == OK and all(
             part in done.stdout for part in parts), done)
-
-
-# ---------------------------------------------------------------------------

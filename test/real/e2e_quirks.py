@@ -1,6 +1,6 @@
-"""The quirks of the sandbox, seen by a client that shares no code with it: each
-shows when it is on and not otherwise, and a simple order book that follows the
-stream equals the truth endpoint at like times with any of them.
+"""The quirks of the sandbox, seen by a client that shares no code with it. Each
+shows only when it is on. With any of them, a simple order book built from the
+stream equals the truth endpoint's book of the same time.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -21,9 +21,7 @@ FIELDS = {  # of the specification
 }
 
 
-# ---------------------------------------------------------------------------
-# What shows a quirk, in what a client has received
-# ---------------------------------------------------------------------------
+# ---- True if the messages of a client show the quirk ----
 
 def removals(updates):
     return [level for update in updates for side in ("bids", "asks")
@@ -31,7 +29,7 @@ def removals(updates):
 
 
 def shows_early_updates(client):
-    """Each market's snapshot waits; one market suffices for what is older."""
+    """Each market's snapshot comes late; in one, older updates come too."""
     whole = False
     for market in MARKETS:
         books = client.payloads(BOOK, market)
@@ -82,7 +80,7 @@ def shows_absent_sides(client):
 
 
 def shows_late_executions(client):
-    """Out of order, but none before it happened: the book changes first."""
+    """Out of order, but always after the book has changed."""
     book_at, times = 0, []
     for message in client.messages:
         payload = message.get("payload", {})
@@ -150,34 +148,21 @@ def is_crossed(top):
 
 
 def shows_crossed(client):
-    """Crosses, and parts again."""
+    """The book becomes crossed, and later is not."""
     crossed = [is_crossed(top) for top in client.payloads(TOP, "BTCUSD")]
     return any(before and not after
                for before, after in zip(crossed, crossed[1:]))
 
 
-SHOWS = {
-    "early-updates": shows_early_updates,
-    "mixed-precision": shows_mixed_precision,
-    "trimmed-zeros": shows_trimmed_zeros,
-    "zero-spellings": shows_zero_spellings,
-    "absent-sides": shows_absent_sides,
-    "late-executions": shows_late_executions,
-    "snapshot-type": shows_snapshot_type,
-    "level-order": shows_level_order,
-    "key-order": shows_key_order,
-    "white-space": shows_white_space,
-    "unknown-fields": shows_unknown_fields,
-    "unknown-channels": shows_unknown_channels,
-    "crossed": shows_crossed,
-}
-# Shown by requests: these have tests of their own.
+# By the quirk's name.
+SHOWS = {name[6:].replace("_", "-"): shows
+         for name, shows in list(globals().items())
+         if name.startswith("shows_")}
+# Requests show these quirks: they have separate tests.
 ASKED = {"delayed-data", "error-shapes", "token-limit"}
 
 
-# ---------------------------------------------------------------------------
-# Tests
-# ---------------------------------------------------------------------------
+# ---- Tests ----
 
 async def test_help_lists_every_quirk():
     run = run_program(SANDBOX, "--quirk", "help")
@@ -213,7 +198,7 @@ async def test_plain(client):
 
 async def quirk(name):
     async with client_of("--quirk", name) as client:
-        # Early updates need a past.
+        # Early updates need earlier changes.
         await asyncio.sleep(0.5)
         await client.subscribe()
         await follow(client, 1)
@@ -227,7 +212,7 @@ async def test_all_together():
         await follow(client)
         for name, shows in SHOWS.items():
             await client.until(shows, name, 20)
-        # Many levels can be streamed in any order of keys.
+        # A message of many levels can be streamed with any order of keys.
         for message in client.messages:
             book = message.get("payload")
             if message.get("channel") == BOOK and book["type"] != "UPDATE":

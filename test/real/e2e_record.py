@@ -1,50 +1,47 @@
-"""Streams of the sandbox on real sockets, with real TLS, recorded by run_record
-and replayed with the same events to the byte.
+"""Streams of the sandbox on real sockets with real TLS, recorded by run_record.
+Their replays have byte for byte the same events.
 
 SPDX-License-Identifier: 0BSD
 """
+import functools
 import os
-import shutil
+import pathlib
 import signal
 import subprocess
-import tempfile
 import time
 
-from e2e import BUILD, HANG_S, Sandbox, check, run_program, wait_for
+from e2e import (BUILD, HANG_S, Sandbox, check, run_program, sandbox_of,
+                 wait_for)
 
 PROGRAM = os.path.join(BUILD, "test/real/run_record")
 EVENTS = 2000
 
 
-class Recorded:
+class Recorded(Sandbox):
     """A sandbox, and the program that records what it sends."""
 
-    def __init__(self, *options):
-        self.state = tempfile.mkdtemp()
-        self.file = os.path.join(self.state, "stream.rec")
-        self.out = os.path.join(self.state, "events")
+    def __init__(self, state, *options):
+        super().__init__(state, *options)
         self.options = options
-        self.service = Sandbox(self.state, *options)
-        self.service.wait_ready()
+        self.file = os.path.join(state, "stream.rec")
+        self.out = os.path.join(state, "events")
 
     def start(self, mode, secret="sandbox-secret", events=EVENTS):
         with open(self.out, "wb") as out:
             return subprocess.Popen(
                 [PROGRAM, "record", self.file, str(events), mode],
-                env=self.service.environment(secret),
-                stdin=subprocess.DEVNULL, stdout=out)
+                env=self.environment(secret), stdin=subprocess.DEVNULL,
+                stdout=out)
 
     def restart(self):
-        """The service is killed, and back after a while."""
-        self.service.kill()
+        """Kills the service and starts it again a second later."""
+        self.kill()
         time.sleep(1)
-        self.service = Sandbox(self.state, *self.options,
-                               *self.service.ports())
-        self.service.wait_ready()
+        Sandbox.__init__(self, self.state, *self.options, *self.ports())
+        self.wait_ready()
 
     def events(self):
-        with open(self.out, "rb") as file:
-            return file.read()
+        return pathlib.Path(self.out).read_bytes()
 
     def wait_for(self, word, times):
         wait_for(lambda: self.events().count(word) >= times, word)
@@ -54,7 +51,7 @@ class Recorded:
         return run.returncode, run.stdout, run.stderr.decode()
 
     def expect_same(self):
-        """Twice, and nothing that is secret is in it."""
+        """Expects two replays with the same events. Returns them."""
         events = self.events()
         for _ in range(2):
             status, replayed, text = self.play()
@@ -63,16 +60,12 @@ class Recorded:
             check(replayed == events, "the same events")
         return events.decode()
 
-    def __enter__(self):
-        return self
 
-    def __exit__(self, *_):
-        self.service.kill()
-        shutil.rmtree(self.state)
+recorded_of = functools.partial(sandbox_of, kind=Recorded)
 
 
 def record(mode, *options, **more):
-    with Recorded(*options) as recorded:
+    with recorded_of(*options) as recorded:
         check(recorded.start(mode, **more).wait(HANG_S) == 0, "recorded")
         return recorded.expect_same()
 
@@ -87,7 +80,7 @@ def test_pair():
 
 
 def test_restarts():
-    with Recorded("--rate", "50") as recorded:
+    with recorded_of("--rate", "50") as recorded:
         program = recorded.start("client")
         for times in (1, 2):
             recorded.wait_for(b"part ", 50 * times)
@@ -104,8 +97,8 @@ def test_wrong_secret():
 
 
 def test_killed():
-    """What was printed up to a second before is there."""
-    with Recorded("--rate", "100") as recorded:
+    """All events up to about a second before are there."""
+    with recorded_of("--rate", "100") as recorded:
         program = recorded.start("client", events=0)
         recorded.wait_for(b"part ", 500)
         program.send_signal(signal.SIGKILL)

@@ -1,13 +1,13 @@
-"""Recordings of mini-stream and their replays: what a stream put out, a replay
-puts out again, to the byte; recordings that were cut, split or spoilt; and no
-secret in any of them.
+"""Recordings of mini-stream and their replays: a replay has byte for byte the
+output of its stream. Recordings that were cut, split or damaged. No recording
+contains a secret.
 
-BUILD: where the programs are (default: build). REPLAY_MESSAGES (20000): of the
-market that is recorded at length.
+REPLAY_MESSAGES: the number of lines of the long recording (default: 20000).
 SPDX-License-Identifier: 0BSD
 """
 import base64
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -19,6 +19,7 @@ import subprocess
 import time
 import urllib.request
 
+from e2e import FOUR_MARKETS as MARKETS
 from e2e import (HANG_S, TOOL, Sandbox, check, environment_with, free_port,
                  in_time, milliseconds, run_program, sandbox_of, small_disk,
                  wait_for)
@@ -26,19 +27,17 @@ from e2e import (HANG_S, TOOL, Sandbox, check, environment_with, free_port,
 MESSAGES = int(os.environ.get("REPLAY_MESSAGES", "20000"))
 CLOSE = {"close": {"code": 1001, "reason": "for the test"}}
 SECRET = "sandbox-secret"
-REFUSED = "s3cr3t-of-nobody"  # of no client that the sandbox knows
-MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
+REFUSED = "s3cr3t-of-nobody"  # no known client's
 
 
 class Lab(Sandbox):
-    """A sandbox, and what is recorded of it."""
+    """A sandbox and the recordings of its streams."""
 
     def path(self, name):
         return os.path.join(self.state, name)
 
     def read(self, name):
-        with open(self.path(name), "rb") as file:
-            return file.read()
+        return pathlib.Path(self.path(name)).read_bytes()
 
     def write(self, name, data):
         pathlib.Path(self.path(name)).write_bytes(data)
@@ -53,7 +52,7 @@ class Lab(Sandbox):
                           **options)
 
     def replays(self, *arguments):
-        """The replay's output is the stream's, to the byte."""
+        """Expects byte for byte the stream's output from a replay."""
         self.replay(*arguments)
         live, again = self.read("live"), self.read("again")
         check(live and live == again, "the replay differs: " + next(
@@ -67,13 +66,13 @@ class Lab(Sandbox):
                  process=process)
 
     def streamed(self, *arguments, count=40):
-        """A stream of BTCUSD that ends well after so many updates."""
+        """Runs a stream of BTCUSD that ends well after count updates."""
         process = self.stream("-f", "json", *arguments, "BTCUSD")
         self.until(process, '"type":"update"', count)
         ended(process, 0, signal.SIGINT)
 
     def finish(self, process):
-        """Ends a stream of JSON lines, whose replay is the same."""
+        """Ends a stream of JSON lines, and expects an equal replay."""
         ended(process, 0, signal.SIGINT)
         self.replays("-f", "json")
 
@@ -84,7 +83,7 @@ class Lab(Sandbox):
         return process
 
     def replay(self, *arguments, status=0, recording="r", name="again"):
-        # A file of another format is left as it is.
+        # The tool would not replace a file of another format.
         if name == "again":
             pathlib.Path(self.path(name)).unlink(missing_ok=True)
         done = run_program(TOOL, "replay", self.path(recording), "-o",
@@ -93,8 +92,7 @@ class Lab(Sandbox):
         return done.stderr
 
 
-def lab_of(*options):
-    return sandbox_of(*options, kind=Lab)
+lab_of = functools.partial(sandbox_of, kind=Lab)
 
 
 def ended(process, status=0, number=None):
@@ -105,12 +103,10 @@ def ended(process, status=0, number=None):
     return said
 
 
-# ---------------------------------------------------------------------------
-# Equal to the byte
-# ---------------------------------------------------------------------------
+# ---- Equal to the byte ----
 
 def follow(lab, process, count):
-    """Waits for so many lines; a hang is one in which none comes."""
+    """Waits for count lines. It hangs if no line comes for HANG_S."""
     lines, last = 0, time.monotonic()
     wait_for(lambda: os.path.exists(lab.path("live")), "an output")
     with open(lab.path("live"), "rb") as file:
@@ -126,7 +122,7 @@ def follow(lab, process, count):
 
 
 def test_at_length():
-    """A market's messages, recorded, replayed twice."""
+    """Many messages, replayed twice."""
     with lab_of("--rate", "1000") as lab:
         process = lab.stream("-f", "json", *MARKETS)
         follow(lab, process, MESSAGES)
@@ -136,7 +132,7 @@ def test_at_length():
 
 
 def test_formats():
-    """Every format that stream has, of a run with trouble in it."""
+    """Every format of stream, for a run with trouble."""
     for arguments in (("-f", "json", "-d", "3"), ("-f", "csv"),
                       ("-f", "text", "-d", "2"), ("--raw",),
                       ("-f", "json", "--book-every", "100")):
@@ -160,7 +156,7 @@ def test_pairs():
 
 
 def test_killed():
-    """The service is killed, and back."""
+    """The service is killed and starts again."""
     with lab_of("--rate", "20") as lab:
         process = lab.stream("-f", "json", "--set", "backoff_max_ms=1000",
                              "BTCUSD")
@@ -174,7 +170,7 @@ def test_killed():
 
 
 def test_refused(lab):
-    """Runs that end by themselves."""
+    """Streams that end by themselves."""
     for status, arguments, options in (
             (6, ("NOSUCH",), {}), (4, ("BTCUSD",), {"secret": "wrong"}),
             (5, ("--auth-url", "https://localhost:1", "-s", "2", "BTCUSD"),
@@ -212,12 +208,10 @@ def test_real_time():
               "too fast")
 
 
-# ---------------------------------------------------------------------------
-# Files
-# ---------------------------------------------------------------------------
+# ---- Files ----
 
 def test_part_of_it(lab):
-    """From standard input, between two moments, at another pace."""
+    """From standard input, between two times, at another speed."""
     lab.streamed("--depth", "2", count=20)
     lab.replay("-f", "json", "--depth", "2")
     whole = [json.loads(line) for line in lab.read("again").splitlines()]
@@ -249,7 +243,7 @@ def test_part_of_it(lab):
 
 
 def test_split():
-    """Several files are one recording; one that is missing is named."""
+    """Several files are one recording. A missing file is named."""
     with lab_of("--rate", "1000") as lab:
         lab.finish(lab.split())
         for name, to in (("r.1", "kept"), ("r.2", "r.1")):
@@ -259,7 +253,7 @@ def test_split():
 
 
 def test_file(lab):
-    """For its owner's eyes; one that is there is not overwritten."""
+    """Only its owner can read it. An existing file is not overwritten."""
     process = lab.record("BTCUSD")
     check(any(" open - " in line for line in process.stderr), "no stream")
     ended(process, 0, signal.SIGINT)
@@ -274,8 +268,8 @@ def test_file(lab):
 
 
 def test_record_formats(lab):
-    """What `record --format` shows is the stream, and its replay; without a
-    format nothing is shown."""
+    """`record --format` prints the stream, which equals the replay. Without a
+    format it prints nothing."""
     for form in ("json", "csv", "text"):
         with open(lab.path("live"), "wb") as live:
             process = lab.start("record", "-q", "-o", lab.path("r"), "-f", form,
@@ -302,15 +296,15 @@ def test_onto_itself():
 
 
 def test_output_onto_recording(lab):
-    """The output of a run is not written over its recording."""
+    """The output of a run cannot be its recording."""
     process = lab.stream("--output", lab.path("r"), "-s", "1", "BTCUSD")
     said = ended(process, 2)
     check("it is the recording" in said, said)
 
 
 def test_damaged_end():
-    """What is good in front of the damage is shown, then the damage is told:
-    after a power loss the last blocks of a file may be zeros."""
+    """The good part is shown, then the damage is reported. After a power loss
+    the last blocks of a file may be zeros."""
     with lab_of("--rate", "100") as lab:
         lab.streamed(count=250)
         good, lines = lab.read("r"), lab.read("live").splitlines()
@@ -324,7 +318,7 @@ def test_damaged_end():
 
 
 def test_closed_pipe():
-    """A reader that has left ends a replay, at once or in its midst."""
+    """A reader that closes the pipe ends a replay, at once or later."""
     with lab_of("--rate", "1000") as lab:
         process = lab.stream("-f", "json", *MARKETS)
         follow(lab, process, 10000)
@@ -346,7 +340,7 @@ def test_closed_pipe():
 
 
 def test_crash():
-    """What was recorded before a crash can be replayed."""
+    """The recording of a program that crashed can be replayed."""
     with lab_of("--rate", "50") as lab:
         process = lab.stream("-f", "json", "BTCUSD")
         lab.until(process, '"type":"update"', 200)
@@ -360,8 +354,8 @@ def test_crash():
 
 
 def test_cut():
-    """Wherever a recording is cut: `start` comes first, `end` says so, nothing
-    that was not recorded is in between, and the least possible is lost."""
+    """Wherever a recording is cut, `start` comes first, `end` reports the cut,
+    only recorded lines are in between, and as little as possible is lost."""
     with lab_of("--rate", "100") as lab:
         lab.streamed(count=200)
         good, live = lab.read("r"), lab.read("live").splitlines()
@@ -392,8 +386,8 @@ def test_cut():
 
 
 def test_full_disk():
-    """A full disk ends the recording, is told once, and what there is can be
-    replayed; a stream that is recorded beside goes on."""
+    """A full disk ends the recording and is reported once. The part on the disk
+    can be replayed. A stream continues without its recording."""
     with lab_of("--rate", "200") as lab:
         with small_disk(lab.path("room")) as room:
             said = ended(lab.record("BTCUSD", "ETHUSD", name="room/r"), 7)
@@ -411,7 +405,7 @@ def test_full_disk():
 
 
 def test_full_at_the_end():
-    """The last block does not find room: the exit status says so."""
+    """The last block does not fit: the exit status reports it."""
     with lab_of("--rate", "20") as lab:
         process = in_time("0.9", lambda seconds: lab.run(
             "record", "-o", lab.path("r" + seconds), "--seconds", seconds,
@@ -422,14 +416,13 @@ def test_full_at_the_end():
 
 
 def test_not_begun(lab):
-    """A run that cannot begin leaves no file in the way."""
+    """A run that cannot start leaves no file."""
     ended(lab.record("--ws-url", "ftp://x", "BTCUSD"), 3)
     check(not os.path.exists(lab.path("r")), "a file")
 
 
 def test_spoilt():
-    """A byte that is another one, a file that is none: a named error, and no
-    crash."""
+    """A changed byte or another file is a named error, never a crash."""
     chance = random.Random(1)
     with lab_of("--rate", "50") as lab:
         lab.streamed()
@@ -451,8 +444,7 @@ def test_spoilt():
 
 
 def test_secrets():
-    """Neither the client's secret nor a token is in a recording or in any
-    output, plain or in base64."""
+    """No recording or output has a secret or token, plain or in base64."""
     with lab_of("--rate", "20") as lab:
         known = lab.path("tokens")
         port = free_port()

@@ -1,32 +1,31 @@
-"""What the specification says of the streaming interface and of tokens, one
-rule after the other, shown by the sandbox to a client that shares no code with
-it. The table in examples/sandbox/README.md says which test shows which rule:
-what it names has to exist, and every test here is named there.
+"""The specification's rules of the streaming interface and of tokens, shown by
+the sandbox to a client that shares no code with it. The table in
+examples/sandbox/README.md says which test shows which rule: all tests that it
+names must exist, and it must name every test of this file.
 
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
 import base64
 import collections
+import importlib
 import json
 import os
 import re
-import urllib.parse
 
 import websockets
 
-from e2e import check
+from e2e import STREAM_SCOPE as SCOPE
+from e2e import ADDRESS_SCOPE, check, read_file, tests_of
 from stream_client import (BOOK, CHANNELS, EXECUTION, MARKETS, TOP, client_of,
                            connected, entries, parse_time)
 
 README = "examples/sandbox/README.md"
-SCOPE = "exchange:read_aggregated_marketdata_stream"
-ADDRESS_SCOPE = "transfer:write_crypto_destination_address"
 UNKNOWN_PARAMS = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"
 
 
 async def answer(client, text):
-    """Of a request of any text; data that comes before it is passed over."""
+    """The response to any text. Data that comes before it is ignored."""
     await client.socket.send(text)
     while True:
         reply = await client.receive()
@@ -35,20 +34,17 @@ async def answer(client, text):
 
 
 async def code(client, channel):
-    """How one entry of a request ends."""
+    """Subscribes one channel. Returns the error code, or None."""
     reply = await client.request("subscribe", [channel])
     check([entry["type"] for entry in reply["channels"]] == [channel["type"]],
           reply)
     return reply["channels"][0].get("error")
 
 
-# ---------------------------------------------------------------------------
-# Operations
-# ---------------------------------------------------------------------------
+# ---- Operations ----
 
 async def test_subscribe(client):
-    """Several channels of several markets, answered entry by entry, each as it
-    was asked for."""
+    """The response repeats each entry of a request with its result."""
     asked = [{"type": "heartbeat"}, *entries((BOOK, TOP), MARKETS[:2]),
              {"type": BOOK, "params": {"market": "NOSUCH"}}]
     reply = await client.request("subscribe", asked)
@@ -75,7 +71,7 @@ async def test_unsubscribe(client):
 
 
 async def test_subscription_list(client):
-    """Of this connection alone, without success."""
+    """Only of this connection, without the field success."""
     asked = [*entries((EXECUTION, BOOK), MARKETS[:1]), {"type": "heartbeat"}]
     await client.request("subscribe", asked)
     reply = await client.request("subscription_list")
@@ -110,22 +106,19 @@ async def test_unknown_channels_and_parameters(client):
 
 
 async def test_requests_that_are_none(client):
-    for text, error in (
-            ("", "MALFORMED_REQUEST"), ("{", "MALFORMED_REQUEST"),
-            ("[]", "MALFORMED_REQUEST"), ("{}", "MALFORMED_REQUEST"),
-            ('{"type":1}', "MALFORMED_REQUEST"),
-            ('{"type":"subscribe"}', "MALFORMED_REQUEST"),
-            ('{"type":"subscribe","channels":[1]}', "MALFORMED_REQUEST"),
-            ('{"type":"subscribe","channels":[{}]}', "MALFORMED_REQUEST"),
-            ('{"type":"subscription_list","type":"subscription_list"}',
-             "MALFORMED_REQUEST"),
-            ('{"type":"resubscribe","channels":[]}', "UNKNOWN_ACTION")):
+    unknown = '{"type":"resubscribe","channels":[]}'
+    for text in ("", "{", "[]", "{}", '{"type":1}', '{"type":"subscribe"}',
+                 '{"type":"subscribe","channels":[1]}',
+                 '{"type":"subscribe","channels":[{}]}',
+                 '{"type":"subscription_list","type":"subscription_list"}',
+                 unknown):
+        error = "UNKNOWN_ACTION" if text == unknown else "MALFORMED_REQUEST"
         reply = await answer(client, text)
         check(reply == {"type": "error", "error": error}, f"{text}: {reply}")
 
 
 async def test_internal_error(client):
-    """As often as the fault says, and without effect."""
+    """As often as the fault says. The request has no effect."""
     await asyncio.to_thread(client.service.set, internal_error={"count": 2})
     subscribe = json.dumps({"type": "subscribe",
                             "channels": entries((BOOK,), MARKETS[:1])})
@@ -138,13 +131,10 @@ async def test_internal_error(client):
     await client.subscribe((BOOK,), MARKETS[:1])
 
 
-# ---------------------------------------------------------------------------
-# Data
-# ---------------------------------------------------------------------------
+# ---- Data ----
 
 async def test_top_of_book_when_a_best_level_changes(client):
-    """Once after the subscription, then whenever the book's best levels are
-    others, and not otherwise."""
+    """After the subscription, then only when a best level changes."""
     await client.subscribe((BOOK, TOP), MARKETS[:1])
     await client.until(lambda c: len(c.payloads(TOP)) > 60, "tops")
     history = client.books[MARKETS[0]].history
@@ -160,7 +150,7 @@ async def test_top_of_book_when_a_best_level_changes(client):
 
 
 async def test_executions_change_the_book():
-    """An execution takes from a level: the book changed at its time."""
+    """An execution reduces a level: the book changes at the same time."""
     async with client_of(rate=100) as client:
         await client.subscribe((BOOK, EXECUTION), MARKETS[:1])
         await client.until(lambda c: len(c.payloads(EXECUTION)) > 30, "some")
@@ -170,7 +160,7 @@ async def test_executions_change_the_book():
 
 
 async def test_heartbeats(client):
-    """Each second, by themselves."""
+    """Every second."""
     await client.request("subscribe", [{"type": "heartbeat"}])
     await client.until(lambda c: len(c.messages) > 3, "heartbeats")
     times = [parse_time(each["payload"]["timestamp"])
@@ -185,7 +175,7 @@ async def test_heartbeats(client):
 
 
 async def test_envelopes(client):
-    """Data has a channel and a payload, an answer has a type."""
+    """Data has a channel and a payload, a response has a type."""
     await client.subscribe()
     await client.until(lambda c: len(c.payloads(EXECUTION)) > 5, "data")
     for message in client.messages[1:]:
@@ -199,20 +189,12 @@ async def test_envelopes(client):
           {"TOP_OF_BOOK"}, "type of a top")
 
 
-# ---------------------------------------------------------------------------
-# Tokens and handshakes
-# ---------------------------------------------------------------------------
+# ---- Tokens and handshakes ----
 
 def ask_token(service, **form):
-    """(status, the answer)"""
-    whole = {"grant_type": "client_credentials",
-             "client_id": "sandbox-client", "client_secret": "sandbox-secret",
-             "scope": SCOPE, **form}
-    status, _, reply = service.http(
-        service.urls["auth_url"] + "/oauth2/token", "POST",
-        urllib.parse.urlencode({name: value for name, value in whole.items()
-                                if value is not None}).encode())
-    return status, reply
+    """Returns (status, parsed response)."""
+    status, _, body = service.fetch_token(**form)
+    return status, json.loads(body)
 
 
 async def test_token():
@@ -238,8 +220,8 @@ async def test_token_refused(client):
               reply["error"] == error, f"{form}: {status} {reply}")
 
 
-async def test_what_is_told_of_a_token(client):
-    """Its type in other letters, and another scope or none; it is as good."""
+async def test_reported_token(client):
+    """A type in upper case, and another scope or none, are as good."""
     for fault, told in (({"token_type": "BEARER", "scope": SCOPE},
                          ("BEARER", SCOPE)),
                         ({"scope": "exchange:other"},
@@ -255,7 +237,7 @@ async def test_what_is_told_of_a_token(client):
 
 
 async def handshake(service, path="", **headers):
-    """The status of a WebSocket handshake."""
+    """The HTTP status of a WebSocket handshake."""
     try:
         async with websockets.connect(
                 service.urls["ws_url"] + path, ssl=service.tls,
@@ -288,12 +270,10 @@ async def test_handshakes():
         await asyncio.sleep(20.1)
         check(await handshake(service, Authorization=(
             f"Bearer {tokens['good']}")) == 401, "a token that has expired")
-        await client.subscribe((BOOK,), MARKETS[:1])  # and this one goes on
+        await client.subscribe((BOOK,), MARKETS[:1])  # its connection stays
 
 
-# ---------------------------------------------------------------------------
-# Ends
-# ---------------------------------------------------------------------------
+# ---- Ends ----
 
 async def test_messages_that_close_the_connection():
     async with client_of() as first:
@@ -312,7 +292,7 @@ async def test_the_service_ends(client):
 
 
 async def test_who_does_not_read():
-    """Is closed, with its code if it reads at last, and others are not."""
+    """Only that client is closed. If it reads later, it finds the code."""
     async with client_of("--levels", "8", rate=1000) as first:
         async with connected(first.service) as client:
             client.socket.transport.pause_reading()
@@ -325,36 +305,25 @@ async def test_who_does_not_read():
         await first.request("subscription_list")
 
 
-# ---------------------------------------------------------------------------
-# The table
-# ---------------------------------------------------------------------------
+# ---- The table ----
 
 def rows():
-    """[section, rule, where, test] of each row of the table."""
-    with open(README, encoding="utf-8") as file:
-        section = file.read().partition("\n## Rule by rule\n")[2]
+    """Returns [section, rule, where, test] of each row of the table."""
+    section = read_file(README).partition("\n## Rule by rule\n")[2]
     return [[cell.strip() for cell in line.strip("|").split(" | ")]
             for line in section.partition("\n## ")[0].splitlines()
             if line.startswith("| ") and not line.startswith("| Section")]
 
 
-def names_of(path):
-    """Those of a script's tests, as it prints them."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    names = [name.replace("_", " ")
-             for name in re.findall(r"^(?:async )?def test_(\w+)\(", text,
-                                    re.M)]
-    shows = text.partition("\nSHOWS = {\n")[2].partition("\n}")[0]
-    return names + [f"quirk {name}" for name in
-                    re.findall(r'^    "([\w-]+)":', shows, re.M)]
+def names_of(name):
+    """The names of a script's tests, as it prints them."""
+    script = importlib.import_module(name.removesuffix(".py"))
+    return {test for test, _ in tests_of(script)}
 
 
 def check_place(place):
     name, function = re.fullmatch(r"`(\w+\.c)` `(\w+)`", place).groups()
-    with open(os.path.join("examples/sandbox", name),
-              encoding="utf-8") as file:
-        text = file.read()
+    text = read_file(os.path.join("examples/sandbox", name))
     check(re.search(rf"^(\S.*\b)?{function}[(\[]|^}} {function}\[", text, re.M),
           f"{name} has no {function}")
 
@@ -367,11 +336,10 @@ async def test_table():
         for test in shown.split("; "):
             match = re.fullmatch(r"`(\w+\.py)` (.+)", test)
             check(match, f"{section}, {rule}: {test}")
-            path = os.path.join("test/real", match[1])
-            check(match[2] in names_of(path),
+            check(match[2] in names_of(match[1]),
                   f"{match[1]} has no test {match[2]}")
             used[match[1], match[2]] += 1
     check(len(used) > 30, f"{len(used)} tests")
-    missing = {name for name in names_of(__file__)
+    missing = {name for name in names_of("e2e_rules.py")
                if ("e2e_rules.py", name) not in used} - {"table"}
     check(not missing, f"not in the table: {missing}")

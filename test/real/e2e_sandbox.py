@@ -1,5 +1,5 @@
-"""The sandbox by itself, seen by a client that shares no code with it: updates
-that it loses, pings, large and small books, many connections, the truth.
+"""The sandbox itself, seen by a client that shares no code with it: lost
+updates, pings, large and small books, many connections, the truth.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -10,8 +10,8 @@ import json
 
 from e2e import HANG_S, SANDBOX, check
 from stream_client import (BOOK, TOP, Decimal, Different, Missing, Service,
-                           book_seen, client_of, compare, connected, follow,
-                           milliseconds)
+                           book_seen, check_refused, client_of, compare,
+                           connected, follow, milliseconds)
 
 
 async def test_a_millisecond_for_each_change():
@@ -24,12 +24,12 @@ async def test_a_millisecond_for_each_change():
 
 
 def losses(client):
-    """{best levels before and after: whether the book's update was lost}, of
-    BTCUSD. A top alone comes back when the next one is cancelled."""
+    """{best levels before and after: True if the book's update was lost}, for
+    BTCUSD. A top without a pair would recur when a change is undone."""
     seen = {milliseconds(book["time"])
             for book in client.payloads(BOOK, "BTCUSD")}
     tops = client.payloads(TOP, "BTCUSD")
-    # The first is not a change; what is later than the book may yet come.
+    # The first is not a change. The book may still get updates for later ones.
     return {json.dumps([[top["bids"], top["asks"]] for top in pair]):
             milliseconds(pair[1]["timestamp"]) not in seen
             for pair in zip(tops, tops[1:])
@@ -38,7 +38,7 @@ def losses(client):
 
 async def test_lost_updates():
     options = ("--lose", "4", "--seed", "7")
-    # One market alone: many changes are few messages.
+    # Only one market, so that many changes are few messages.
     async with client_of(*options, rate=150) as first, client_of(
             *options, rate=150) as second:
         for client in (first, second):
@@ -71,7 +71,7 @@ async def test_loss_shows_in_the_book():
 
 
 async def test_pings():
-    """A client that answers them stays, and one that does not is closed."""
+    """A client that answers them stays; one that does not is closed."""
     async with client_of("--ping", "3") as answers, \
             client_of("--ping", "1") as silent:
         pings = collections.Counter()
@@ -125,7 +125,7 @@ async def test_small_book():
 
 
 class Narrow(Service):
-    """Begins with few descriptors, though it may have more."""
+    """Starts with a low soft limit of descriptors, which it may raise."""
     command = ("bash", "-c", 'ulimit -Sn 100; exec "$@"', "bash", SANDBOX)
 
 
@@ -140,12 +140,7 @@ async def test_many_connections():
 
 
 async def test_truth_errors(client):
-    for query, method, status in (("?market=NOSUCH", "GET", 404),
-                                  ("", "GET", 400), ("?x=1", "GET", 400),
-                                  ("/x?market=BTCUSD", "GET", 404),
-                                  ("?market=BTCUSD", "POST", 405)):
-        got, kind, problem = await asyncio.to_thread(
-            client.service.truth, query, method)
-        check((got, kind) == (status, "application/problem+json"),
-              f"{query}: {got} {kind}")
-        check(problem["status"] == status and problem["detail"], problem)
+    await check_refused(
+        client, ("?market=NOSUCH", "GET", 404), ("", "GET", 400),
+        ("?x=1", "GET", 400), ("/x?market=BTCUSD", "GET", 404),
+        ("?market=BTCUSD", "POST", 405))

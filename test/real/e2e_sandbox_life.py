@@ -1,5 +1,5 @@
-"""How the sandbox begins and ends: its endpoints.json is whole whenever it is
-there, and there only while it listens; --keep-ports.
+"""Start and end of the sandbox: its endpoints.json is always complete, and
+exists only while the sandbox listens; --keep-ports.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -14,7 +14,7 @@ import struct
 import tempfile
 import urllib.parse
 
-from e2e import HANG_S, Sandbox, check, free_port, refusal
+from e2e import HANG_S, Sandbox, check, free_port, refusal, write_file
 
 # inotify(7)
 MODIFIED, RENAMED, CREATED, REMOVED = 0x2, 0x80, 0x100, 0x200
@@ -66,14 +66,13 @@ def test_the_file_of_another_stays(state):
         check(f"{state}: in use by process {first.process.pid}\n" in said, said)
         check(files_of(state) == before, "the first's files")
     with running(state) as second:
-        with open(second.endpoints, "w", encoding="ascii") as file:
-            file.write("another's")
+        write_file(second.endpoints, "another's")
         check(second.terminate() == 0, "it ends")
         check(os.path.exists(second.endpoints), "the other's file")
 
 
 def test_a_state_for_others(folder):
-    """What others could have prepared, or may read, is refused as it is."""
+    """A folder that others can read or change is refused, unchanged."""
     state, elsewhere = (os.path.join(folder, name) for name in "se")
     pathlib.Path(elsewhere).write_bytes(b"precious")
 
@@ -104,11 +103,11 @@ def test_a_state_for_others(folder):
     for _ in range(2):
         with running(state):
             check(os.stat(database).st_mode & 0o777 == 0o600, "addresses.db")
-        os.chmod(database, 0o644)  # an earlier version's
+        os.chmod(database, 0o644)  # as an earlier version did
 
 
 def changes_of(watch, name):
-    """What inotify saw happen to the file of this name: masks."""
+    """The masks of all events that inotify saw for the file of this name."""
     data, found = os.read(watch, 1 << 20), []
     while data:
         _, mask, _, length = struct.unpack_from("iIII", data)
@@ -119,7 +118,7 @@ def changes_of(watch, name):
 
 
 def test_the_file_is_whole_whenever_it_is_there():
-    """It is never written to: it gets its name when it is complete."""
+    """It gets its name when it is complete, and is never written to."""
     libc = ctypes.CDLL(None, use_errno=True)
     with tempfile.TemporaryDirectory() as state:
         watch = libc.inotify_init1(os.O_NONBLOCK)
@@ -168,7 +167,6 @@ def test_ports_that_are_damaged(state):
             ('{"ws":1,"auth":1,"api":"1"}', f"{path}: api must be"),
             ('{"ws":1,"auth":0,"api":1}', f"{path}: auth must be a whole "
              "number from 1 to 65535")):
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
+        write_file(path, text)
         error = refusal("--state", state, "--keep-ports")
         check(said in error, f"{text!r}: {error}")

@@ -1,5 +1,5 @@
-"""A script of the sandbox: its markets are there as it says, and its faults
-come when it says; and what is said of a script that is wrong.
+"""A script of the sandbox: its markets exist, its faults come when it says, and
+errors in a script are named.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -10,7 +10,7 @@ import re
 import tempfile
 import time
 
-from e2e import HANG_S, check, refusal
+from e2e import HANG_S, check, read_file, refusal
 from e2e_blocks import blocks_of
 from stream_client import BOOK, Decimal, client_of, connected, entries
 
@@ -35,7 +35,7 @@ async def scripted(script, *options, rate=20):
 
 
 async def faults(client):
-    """The active ones, as the sandbox says."""
+    """The active faults, as the sandbox reports them."""
     return await asyncio.to_thread(client.service.active)
 
 
@@ -47,14 +47,12 @@ async def active(client, condition, what):
 
 
 def example():
-    """The script in the sandbox's README."""
+    """The script of the sandbox's README."""
     return next(block.text for block in blocks_of(README)
                 if (block.kind, block.how) == ("json", "script"))
 
 
-# ---------------------------------------------------------------------------
-# Markets
-# ---------------------------------------------------------------------------
+# ---- Markets ----
 
 THREE = {"markets": [
     {"symbol": "BTC/USD", "price": "95000.00", "rate": 100},
@@ -91,7 +89,7 @@ async def test_markets():
 
 
 async def test_rates():
-    """Ten changes of the one for each of the other, and in this order."""
+    """Ten changes of the one for each of the other, in this order."""
     async with scripted(THREE, "--wait", "--seed", "5") as client:
         await client.subscribe((BOOK,), NAMES)
         await client.until(lambda c: len(c.payloads(BOOK, "doge.x")) > 10,
@@ -110,12 +108,10 @@ async def test_other_options_hold():
               [10, 30], "levels")
 
 
-# ---------------------------------------------------------------------------
-# Steps
-# ---------------------------------------------------------------------------
+# ---- Steps ----
 
 async def test_after_the_start():
-    """Beside what is active, which a clear ends."""
+    """Faults are added to the active ones; a clear ends all."""
     latency = {"ms": 1, "for_ms": 60000}
     async with scripted({"steps": [
             {"faults": {"latency": latency}},
@@ -158,12 +154,12 @@ async def test_again_and_again():
             if await client.socket.recv() == "[1]":
                 times.append(time.monotonic())
         check(len(times) == 3, "three times")
-        # The planned times, whenever they were read.
+        # The times are planned ones, however late they were read.
         check(times[2] - times[0] > 2, times)
 
 
 async def test_every_event():
-    """Each of them begins a fault of its own."""
+    """Each event starts its own fault."""
     names = {"start": "freeze", "token": "upgrade", "connect": "no_answer",
              "subscribe": "address", "unsubscribe": "address_lost",
              "disconnect": "no_heartbeat"}
@@ -173,7 +169,7 @@ async def test_every_event():
         name: given.get(name, {"carried_out": True, "count": 9}
                         if name == "no_answer" else {})}}
              for event, name in names.items() if event != "start"]
-    # A token is there before the first connection: it begins nothing else.
+    # The first connection has its token already: that must start nothing.
     steps[0]["delay_ms"] = 1000
     async with scripted({"steps": steps}) as client:
         await active(client, lambda set: set.keys() == {"no_answer"},
@@ -190,13 +186,12 @@ async def test_every_event():
 
 
 def known_faults():
-    """The faults that the README lists, with parameters that are needed."""
+    """The faults listed in the README, with their required parameters."""
     needed = {"latency": {"ms": 1}, "bandwidth": {"bytes_per_s": 1000},
               "slice": {"bytes": 1}, "restart": {"for_ms": 1},
               "token": {"status": 503}, "upgrade": {"status": 503},
               "close": {"code": 1001}, "address": {"status": 503}}
-    with open(README, encoding="utf-8") as file:
-        table = file.read().partition("| Fault |")[2].partition("\n\n")[0]
+    table = read_file(README).partition("| Fault |")[2].partition("\n\n")[0]
     return {name: needed.get(name, {})
             for name in re.findall(r"^\| `(\w+)` ", table, re.M)}
 
@@ -224,9 +219,7 @@ async def test_the_example_of_the_readme():
         await active(client, lambda set: "latency" in set, "latency")
 
 
-# ---------------------------------------------------------------------------
-# What is wrong
-# ---------------------------------------------------------------------------
+# ---- What is wrong ----
 
 def one_market(**fields):
     return {"markets": [{"symbol": "A", "price": "1.0000", **fields}]}

@@ -1,6 +1,5 @@
-"""The same seed gives the same messages, but for their times: byte by byte,
-through every quirk, whoever else is connected, and from wherever a client
-joins.
+"""The same seed gives byte for byte the same messages, except for their times:
+with every quirk, with other clients, and wherever a client joins.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -12,19 +11,19 @@ from e2e import check
 from stream_client import BOOK, CHANNELS, MARKETS, TOP, client_of, connected
 
 RATE = 50
-WANTED = 1000  # messages that are compared
+WANTED = 1000  # messages to compare
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 
 def content(client):
-    """What markets sent, as text without its times."""
+    """The messages of markets, as text without times."""
     return [TIME.sub("", raw) for raw, message
             in zip(client.raw, client.messages)
             if message.get("channel") in CHANNELS]
 
 
 async def collect(*options, seed=7, beside=None):
-    """That, of a client that asks for all at once as soon as it is there."""
+    """The content for a client that subscribes all as soon as it connects."""
     async with client_of("--seed", str(seed), *options, rate=RATE) as client:
         async with contextlib.AsyncExitStack() as stack:
             if beside:
@@ -50,7 +49,7 @@ async def test_twice_the_same():
 
 
 async def test_twice_the_same_with_every_quirk():
-    """But those that delay by the clock, and those of answers alone."""
+    """Except those that delay by the clock, and those of responses only."""
     names = ("early-updates", "mixed-precision", "trimmed-zeros",
              "zero-spellings", "absent-sides", "late-executions",
              "snapshot-type", "level-order", "key-order", "white-space",
@@ -80,7 +79,7 @@ async def test_other_clients_change_nothing():
 
 
 def updates(client, market):
-    """The changes of a market: the sides as they are written."""
+    """The changes of a market: the sides as they were sent."""
     return [json.dumps([book["bids"], book["asks"]])
             for book in client.payloads(BOOK, market)
             if book["type"] == "UPDATE"]

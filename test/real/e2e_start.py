@@ -1,10 +1,11 @@
-"""What programs inherit and are given: descriptors, signals, limits, paths with
-something there, text settings; and a service that never stops sending garbage.
+"""Unusual starts of programs: inherited descriptors, signals and limits, paths
+of existing files, text settings; and a service that sends garbage without end.
 
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import fcntl
+import functools
 import io
 import json
 import os
@@ -14,8 +15,8 @@ import stat
 import subprocess
 import time
 
-from e2e import (BUILD, HANG_S, SANDBOX, TOOL, Sandbox, check, equal,
-                 run_program, sandbox_of, wait_for, write_file)
+from e2e import (BUILD, HANG_S, SANDBOX, TOOL, Sandbox, check, equal, read_file,
+                 run_program, sandbox_of, sockets_of, wait_for, write_file)
 from tls_lab import TEXT, Peer, Server, frame, read_frame, upgrade
 
 PEM2C = os.path.join(BUILD, "pem2c")
@@ -26,21 +27,16 @@ class IgnoresInterrupts(Sandbox):
     command = ("env", "--ignore-signal=INT", SANDBOX)
 
 
-def put(path, text, mode=0o600):
-    write_file(path, text)
-    os.chmod(path, mode)
-    return path
+put = functools.partial(write_file, mode=0o600)
 
 
-# ---------------------------------------------------------------------------
-# Files of others
-# ---------------------------------------------------------------------------
+# ---- Files of others ----
 
 def test_token_file_of_another_kind_is_left_alone(sandbox):
     notes = put(f"{sandbox.state}/notes", "my notes\n")
     paths = [notes, f"{sandbox.state}/pipe", f"{sandbox.state}/link",
-             put(f"{sandbox.state}/shared", "mini_stream-tokens 3\nend\n",
-                 0o640)]
+             write_file(f"{sandbox.state}/shared",
+                        "mini_stream-tokens 3\nend\n", 0o640)]
     os.mkfifo(paths[1])
     os.symlink("notes", paths[2])
     if os.geteuid() == 0:
@@ -55,19 +51,17 @@ def test_token_file_of_another_kind_is_left_alone(sandbox):
         equal((after.st_ino, after.st_mode, after.st_mtime_ns),
               (before.st_ino, before.st_mode, before.st_mtime_ns), path)
         check(not os.path.exists(path + ".lock"), "a lock")
-    with open(notes, encoding="ascii") as file:
-        equal(file.read(), "my notes\n")
+    equal(read_file(notes), "my notes\n")
 
 
 def test_output_of_another_kind_is_left_alone(sandbox):
-    """A format's own file is replaced, a FIFO is written to."""
+    """A file of the same format is replaced; a device is written to."""
     for form in "text", "json", "csv":
         options = ("--format", form, "-s", "0.01", "BTCUSD", "-o")
         for text in "my notes\n", '{"v":1}\n', "v,w\n":
             path = put(f"{sandbox.state}/notes", text)
             done = sandbox.run("stream", *options, path)
-            with open(path, encoding="ascii") as file:
-                equal(file.read(), text)
+            equal(read_file(path), text)
             check(done.returncode == 7 and "left as it is" in done.stderr, done)
         for path in put(f"{sandbox.state}/empty", ""), f"{sandbox.state}/new":
             for _ in range(1 if form == "text" else 2):
@@ -79,13 +73,11 @@ def test_output_of_another_kind_is_left_alone(sandbox):
         check("--output" not in done.stderr, done)
 
 
-# ---------------------------------------------------------------------------
-# Descriptors, signals, limits
-# ---------------------------------------------------------------------------
+# ---- Descriptors, signals, limits ----
 
 @contextlib.contextmanager
 def full_pipe():
-    """A full pipe whose writer does not wait."""
+    """A full pipe with a non-blocking writer."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     os.write(writer, bytes(fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)))
@@ -95,12 +87,12 @@ def full_pipe():
 
 def begin_to_read(out, writer):
     os.close(writer)
-    time.sleep(1)  # most often it waits for room by then
+    time.sleep(1)  # the program most likely waits for room by then
     out.read(4096)
 
 
 def test_stream_into_a_pipe_that_does_not_wait(sandbox):
-    """Nothing is lost, however late it is read."""
+    """No line is lost, however late the pipe is read."""
     with full_pipe() as (out, writer):
         process = sandbox.start("stream", "--format", "json", "-q", "BTCUSD",
                                 "ETHUSD", stdout=writer, stderr=None)
@@ -127,7 +119,7 @@ def test_other_pipes_that_do_not_wait():
 
 
 def test_signals_that_are_ignored_stay_ignored():
-    """As nohup does it, and a shell without job control."""
+    """As nohup ignores them, and a shell without job control."""
     with sandbox_of("--rate", "50", kind=IgnoresInterrupts) as sandbox:
         sandbox.process.send_signal(signal.SIGINT)
         process = sandbox.start("stream", "BTCUSD",
@@ -144,17 +136,16 @@ def test_signals_that_are_ignored_stay_ignored():
 def test_descriptors_that_are_closed(sandbox):
     """No socket gets the number of a standard stream."""
     closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
-    with open(f"{sandbox.state}/gateway.ini", "w", encoding="ascii") as file:
-        secret = put(f"{sandbox.state}/secret", "sandbox-secret")
-        file.write("[service]\nendpoints = endpoints.json\nca = ca.pem\n"
-                   "client_id = sandbox-client\n"
-                   f"secret_file = {secret}\n[stream]\nmarkets = BTCUSD\n"
-                   "[broker]\nurl = nats://127.0.0.1:1\n"
-                   "[gateway]\nname = a\n")
+    secret = put(f"{sandbox.state}/secret", "sandbox-secret")
+    gateway = put(f"{sandbox.state}/gateway.ini",
+                  "[service]\nendpoints = endpoints.json\nca = ca.pem\n"
+                  f"client_id = sandbox-client\nsecret_file = {secret}\n"
+                  "[stream]\nmarkets = BTCUSD\n[gateway]\nname = a\n"
+                  "[broker]\nurl = nats://127.0.0.1:1\n")
     programs = [[TOOL, "stream", *sandbox.arguments, "-o/dev/null", "BTCUSD"],
                 [os.path.join(BUILD, "first")],
                 [SANDBOX, "--state", f"{sandbox.state}/another"],
-                [os.path.join(BUILD, "mini-stream-gateway"), file.name]]
+                [os.path.join(BUILD, "mini-stream-gateway"), gateway]]
     wrong = []
     for program in programs:
         if not os.path.exists(program[0]):
@@ -162,15 +153,9 @@ def test_descriptors_that_are_closed(sandbox):
         process = subprocess.Popen([*closed, *program],
                                    env=sandbox.environment())
 
-        def sockets():
-            folder, found = f"/proc/{process.pid}/fd", set()
-            with contextlib.suppress(FileNotFoundError):
-                for number in os.listdir(folder):
-                    if "socket:" in os.readlink(f"{folder}/{number}"):
-                        found.add(int(number))
-            return found
         try:
-            found = wait_for(sockets, program, process=process)
+            found = wait_for(lambda: sockets_of(process), program,
+                             process=process)
             wrong += [program] if min(found) < 3 else []
         finally:
             process.kill()
@@ -200,19 +185,15 @@ def test_limit_of_file_size(sandbox):
           (7, "pem2c: standard output: File too large\n"))
 
 
-# ---------------------------------------------------------------------------
-# Text settings
-# ---------------------------------------------------------------------------
+# ---- Text settings ----
 
 def test_text_settings(sandbox):
-    """Byte order marks and line ends around them are removed, wherever they
-    come from, and reported."""
+    """Byte order marks and line ends around it are removed and reported."""
     state = sandbox.state
-    with open(sandbox.ca, encoding="ascii") as file:
-        ca = put(f"{state}/marked.pem",
-                 MARK + file.read().replace("\n", "\r\n"))
-    with open(sandbox.endpoints, encoding="ascii") as file:
-        endpoints = put(f"{state}/marked.json", MARK + file.read() + "\r\n")
+    ca = put(f"{state}/marked.pem",
+             MARK + read_file(sandbox.ca).replace("\n", "\r\n"))
+    endpoints = put(f"{state}/marked.json",
+                    MARK + read_file(sandbox.endpoints) + "\r\n")
     secret = put(f"{state}/marked", MARK + "sandbox-secret\r\n")
     profile = put(f"{state}/marked.ini",
                   f"{MARK}[service]\r\nendpoints = {endpoints}\r\n"
@@ -241,12 +222,10 @@ def test_text_settings(sandbox):
               (3, f"mini-stream: {what}: not one line of text\n"))
 
 
-# ---------------------------------------------------------------------------
-# Garbage
-# ---------------------------------------------------------------------------
+# ---- Garbage ----
 
 def test_garbage_without_end(sandbox):
-    """Of what it says again and again there is a count."""
+    """Repeated messages are counted instead of printed."""
     def message(kind, amount):
         return frame(TEXT, json.dumps({"channel": "market_data", "payload": {
             "market": "BTCUSD", "type": kind, "time": "2026-01-02T03:04:05Z",

@@ -1,7 +1,7 @@
 #!/bin/bash
-# mini-stream against the sandbox, over TLS, as a user runs it: what it
-# prints, how it ends, and how it goes on when the service goes away.
-# Usage: test/real/e2e_stream.sh       BUILD: where the programs are.
+# mini-stream against the sandbox, over TLS, as a user runs it: its output, its
+# exit status, and how it recovers when the service goes away.
+# Usage: test/real/e2e_stream.sh       BUILD: the folder of the programs.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -44,7 +44,7 @@ port_of() {
         "$state/endpoints.json"
 }
 
-# All that mini-stream ever printed, to look for what it must not print.
+# Collects all output of mini-stream, to search it for secrets at the end.
 keep_output() {
     cat "$work/out" "$work/err" >>"$work/all"
 }
@@ -78,6 +78,16 @@ finish() {
 end() {
     kill "-$1" "$running"
     finish
+}
+
+# fails STATUS NAME WHAT PATTERN ARGUMENT...: it ends with this status, and its
+# message has the pattern. The second check's name ends with WHAT.
+fails() {
+    local wanted=$1 name=$2 what=$3 pattern=$4
+    shift 4
+    stream "$@"
+    check "$name ends with $wanted" ended_with "$wanted"
+    check "$name$what" has err "$pattern"
 }
 
 # opens NAME ARGUMENT...: it connects, and ends well.
@@ -140,39 +150,32 @@ check "nothing but heartbeats" lacks out "$time (market|execution)_data"
 
 # --- refused ---------------------------------------------------------------
 
-MINI_STREAM_CLIENT_SECRET=wrong stream "${client[@]}" BTCUSD
-check "wrong secret ends with 4" ended_with 4
-check "wrong secret: the service's code" has err 'closed - .*invalid_client'
-stream "${service[@]}" --client-id sandbox-noscope BTCUSD
-check "client without the scope ends with 4" ended_with 4
-check "client without the scope: the code" has err 'closed - .*invalid_scope'
-stream "${service[@]}" --client-id sandbox-denied BTCUSD
-check "client not on the allow list ends with 4" ended_with 4
-check "client not on the allow list: 403" has err 'closed - .*HTTP status 403'
-stream "${client[@]}" --channels market_data NOSUCH
-check "a market that there is not ends with 6" ended_with 6
-check "a market that there is not: the code" has err \
-    'refused - subscribe market_data NOSUCH: UNKNOWN_CHANNEL_PARAMS_CONFIGURATION'
+MINI_STREAM_CLIENT_SECRET=wrong fails 4 "wrong secret" ": the service's code" \
+    'closed - .*invalid_client' "${client[@]}" BTCUSD
+fails 4 "client without the scope" ": the code" 'closed - .*invalid_scope' \
+    "${service[@]}" --client-id sandbox-noscope BTCUSD
+fails 4 "client not on the allow list" ": 403" 'closed - .*HTTP status 403' \
+    "${service[@]}" --client-id sandbox-denied BTCUSD
+fails 6 "a market that there is not" ": the code" \
+    'refused - subscribe market_data NOSUCH: UNKNOWN_CHANNEL_PARAMS_CONFIGURATION' \
+    "${client[@]}" --channels market_data NOSUCH
 
 # --- network and TLS -------------------------------------------------------
 
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
     -subj /CN=other -days 2 -keyout "$work/key" -out "$work/other.pem" \
     2>"$work/err"
-stream --endpoints "$state/endpoints.json" --ca "$work/other.pem" \
-    --client-id sandbox-client BTCUSD
-check "another CA ends with 5" ended_with 5
-check "another CA is named" has err 'closed - .*issuer.*\(stage (tls|connect)'
+fails 5 "another CA" " is named" 'closed - .*issuer.*\(stage (tls|connect)' \
+    "${client[@]}" --ca "$work/other.pem" BTCUSD
 stream --ws-url wss://localhost:1 --auth-url https://localhost:1 \
     --ca "$state/ca.pem" --client-id sandbox-client --seconds 2 BTCUSD
 check "connection refused, to the end of --seconds, ends with 5" ended_with 5
 check "connection refused is said" has err 'closed - .*(refused|cannot reach).*next attempt'
 # A label of 64 bytes: no name server is asked.
 host=$(printf 'a%.0s' {1..64}).invalid
-stream --ws-url "wss://$host" --auth-url "https://$host" \
-    --ca "$state/ca.pem" --client-id sandbox-client --seconds 2 BTCUSD
-check "unresolvable host ends with 5" ended_with 5
-check "unresolvable host is said" has err 'closed - .*\(stage (resolve|connect through)'
+fails 5 "unresolvable host" " is said" \
+    'closed - .*\(stage (resolve|connect through)' --ws-url "wss://$host" \
+    --auth-url "https://$host" "${client[@]:2}" --seconds 2 BTCUSD
 begin --ws-url wss://localhost:1 --auth-url https://localhost:1 \
     --ca "$state/ca.pem" --client-id sandbox-client --expect-all BTCUSD
 await has err 'closed - '
@@ -183,21 +186,10 @@ check "--expect-all says what is missing" has err \
 
 # --- arguments and configuration -------------------------------------------
 
-# usage NAME PATTERN ARGUMENT...; config the same, with exit status 3.
-usage() {
-    local name=$1 pattern=$2
-    shift 2
-    stream "$@"
-    check "$name ends with 2" ended_with 2
-    check "$name is named" has err "$pattern"
-}
+usage() { fails 2 "$1" " is named" "${@:2}"; }
 config() {
-    local name=$1 pattern=$2
-    shift 2
-    stream "$@"
-    check "$name ends with 3" ended_with 3
-    check "$name is named" has err "$pattern"
-    check "$name takes one line" [ "$(wc -l <"$work/err")" -eq 1 ]
+    fails 3 "$1" " is named" "${@:2}"
+    check "$1 takes one line" [ "$(wc -l <"$work/err")" -eq 1 ]
 }
 
 usage "no market" 'no market given' "${client[@]}"

@@ -8,12 +8,11 @@ import re
 import subprocess
 import time
 
-from e2e import (TOOL, check, environment_with, equal, free_port, milliseconds,
+from e2e import ADDRESS_SCOPE as ADDRESS, STREAM_SCOPE as STREAM
+from e2e import (ACCESS, CONFIG, LOCAL, NETWORK, OK, SERVICE, TOOL, USAGE,
+                 check, environment_with, equal, free_port, milliseconds,
                  run_program, sandbox_of, write_file)
 
-STREAM = "exchange:read_aggregated_marketdata_stream"
-ADDRESS = "transfer:write_crypto_destination_address"
-OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL = 0, 2, 3, 4, 5, 6, 7
 LINES = r"""scope     (\S+)
 lifetime  (\d+) s
 expires   (\S+Z)
@@ -22,8 +21,8 @@ expires   (\S+Z)
 
 def run(sandbox, *arguments, client="sandbox-client", output=subprocess.PIPE,
         **variables):
-    """(exit status, standard output, standard error), without any setting but
-    those that a token needs."""
+    """Returns (exit status, standard output, standard error), with only the
+    settings that a token needs."""
     env = environment_with(**{
         "HOME": "/nonexistent", "MINI_STREAM_CLIENT_ID": client,
         "MINI_STREAM_CLIENT_SECRET": "sandbox-secret",
@@ -36,14 +35,14 @@ def run(sandbox, *arguments, client="sandbox-client", output=subprocess.PIPE,
 
 
 def fails(sandbox, status, pattern, *arguments, **variables):
-    """It says so, once, and prints nothing else."""
+    """Expects this message once, and no other output."""
     got, out, err = run(sandbox, *arguments, **variables)
     equal((status, ""), (got, out), f"{arguments}: {err}")
     check(re.fullmatch(f"mini-stream: {pattern}\n", err), f"{pattern}: {err!r}")
 
 
 def test_lines():
-    """Exactly what is to be shown: there is no room for the token in it."""
+    """Exactly these lines, which leave no room for the token."""
     with sandbox_of("--token-lifetime", "1234") as sandbox:
         before = time.time() * 1000
         status, out, err = run(sandbox)
@@ -85,8 +84,7 @@ def test_no_end(sandbox):
 
 
 def test_unusual_responses(sandbox):
-    """A lifetime of any number, also as a text: at most a day counts. A long
-    scope."""
+    """A lifetime of any number, also as text, up to a day; a long scope."""
     for value, lifetime in (("3600", 3600), (1234.5, 1234), (0, 0), (-5, 0),
                             ("-1.5", 0), (1e300, 86400), (str(2**63), 86400)):
         sandbox.set(expires_in={"value": value})
@@ -98,7 +96,7 @@ def test_unusual_responses(sandbox):
 
 
 def test_refused(sandbox):
-    """At once, with the service's own word."""
+    """At once, with the service's own error code."""
     for client, secret, word in (
             ("sandbox-client", "wrong", "invalid_client"),
             ("nobody", "sandbox-secret", "invalid_client"),
@@ -136,7 +134,7 @@ def test_libraries(sandbox):
 
 
 def test_settings(sandbox):
-    """Of the URLs it needs one alone."""
+    """It needs only one of the URLs."""
     nothing = {"MINI_STREAM_AUTH_URL": ""}
     fails(sandbox, CONFIG, "no auth_url: give --auth-url URL, --endpoints "
           "FILE, MINI_STREAM_AUTH_URL or a profile", **nothing)

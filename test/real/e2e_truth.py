@@ -1,6 +1,6 @@
-"""The books that mini-stream shows, compared with the sandbox's own at like
-times: level by level, through quirks, small arrays, a service that is killed,
-and one that loses updates.
+"""The books that mini-stream shows, compared level by level with the sandbox's
+own books of the same time: with quirks, with small arrays, with a service that
+is killed, and with one that loses updates.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -13,15 +13,15 @@ import shutil
 import tempfile
 import time
 
+from e2e import FOUR_MARKETS as MARKETS
 from e2e import HANG_S, Reader, Sandbox, check, milliseconds
 
 AT_ONCE = 8
 
-MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
-MOMENTS = 40  # of each market that are compared, at least
+MOMENTS = 40  # the least number of books to compare, for each market
 
-# The library's rule: a book that disagrees with so many tops of book in a
-# row, over so much of their time, is in doubt.
+# The library's rule: a book is in doubt if it disagrees with this number of
+# tops of book in a row, over this time.
 DISAGREEMENTS = 3
 DISAGREEMENT_MS = 2000
 
@@ -40,18 +40,18 @@ OPEN_LINE = re.compile(r"\S+ open - generation (?P<generation>\d+)\n")
 CLOSED_LINE = re.compile(r"\S+ closed - .*\n")
 
 Level = collections.namedtuple("Level", "price amount")
+# The whole book of a market at a time.
+Truth = collections.namedtuple("Truth", "market time sides")
 
 
 def level(price, amount):
     return Level(decimal.Decimal(price), decimal.Decimal(amount))
 
 
-# ---------------------------------------------------------------------------
-# The service
-# ---------------------------------------------------------------------------
+# ---- The service ----
 
 class Service(Sandbox):
-    """A running sandbox; on the ports of another one, if need be."""
+    """A running sandbox, on the ports of another one if like is given."""
 
     def __init__(self, state, options, like=None):
         super().__init__(state, *options, *(like.ports() if like else ()))
@@ -63,26 +63,18 @@ class Service(Sandbox):
         reply = self.api.getresponse()
         text = reply.read()
         check(reply.status == 200, f"truth: {reply.status}")
-        return Truth(market, json.loads(text))
+        document = json.loads(text)
+        return Truth(market, milliseconds(document["time"]), [
+            [level(each["price"], each["amount"]) for each in document[side]]
+            for side in ("bids", "asks")])
 
 
-class Truth:
-    """The whole book of a market at a time."""
-
-    def __init__(self, market, document):
-        self.market = market
-        self.time = milliseconds(document["time"])
-        self.sides = [[level(each["price"], each["amount"])
-                       for each in document[side]]
-                      for side in ("bids", "asks")]
 
 
-# ---------------------------------------------------------------------------
-# The client
-# ---------------------------------------------------------------------------
+# ---- The client ----
 
 class Book:
-    """A line of market_data: what the client knew after that message."""
+    """A line of market_data: the client's book after that message."""
 
     def __init__(self, match):
         self.market = match["market"]
@@ -121,14 +113,13 @@ class Top:
 
 
 class Tool(Reader):
-    """A running mini-stream, and all that it has printed, in the order of
-    events."""
+    """A running mini-stream, and all its lines in order."""
 
     def __init__(self, service, levels, markets):
         self.generation = 0
         self.closed = 0
         self.closings = ""
-        self.lines = []  # Book and Top, in their order
+        self.lines = []  # Book and Top, in order
         # By (market, generation): live books, their times, tops by time.
         self.books = collections.defaultdict(list)
         self.times = collections.defaultdict(list)
@@ -146,7 +137,7 @@ class Tool(Reader):
 
     def take(self, line):
         if " gap - " in line:
-            return  # its books say the same
+            return  # the books show it as well
         if " market_data " in line:
             match = BOOK_LINE.fullmatch(line)
             check(match, f"line {line[:200]!r}")
@@ -175,9 +166,7 @@ class Tool(Reader):
         self.lines.append(book)
 
 
-# ---------------------------------------------------------------------------
-# Comparisons
-# ---------------------------------------------------------------------------
+# ---- Comparisons ----
 
 class Run:
     """A service, a client, and the comparisons between them."""
@@ -232,14 +221,14 @@ class Run:
                                 for market in self.markets), "moments")
 
     def check_closings(self):
-        """On a busy machine the service may find its reader too slow, and cuts
-        the connection where its close frame is not read in time either."""
+        """On a busy machine the service may find its reader too slow. It then
+        cuts the connection if its close frame is not read in time either."""
         for line in self.tool.closings.splitlines():
             check("reads too slowly" in line or "on request" in line or
                   "without close_notify" in line, line)
 
     def compare(self, generation, truth):
-        """False as long as the client's book is not as far."""
+        """Compares a truth. Returns False if the client is not as far yet."""
         key = truth.market, generation
         books, times = self.tool.books[key], self.tool.times[key]
         if generation < self.tool.generation:
@@ -275,51 +264,49 @@ class Run:
         self.compared[truth.market] += 1
 
     def finish(self):
-        """What holds of every run."""
+        """Checks the rules that hold for every run."""
         check(self.tool.stop() == 0, "exit status of mini-stream")
         if self.tool.error:
             raise self.tool.error
-        for book in (line for line in self.tool.lines
-                     if isinstance(line, Book) and line.live):
+        for book in self.live_books():
             check(("crossed" in book.flags) == book.is_crossed(),
                   f"{book.market}: {set(book.flags)}, {book.best()}")
-        if not self.loses:
-            for book in (line for line in self.tool.lines
-                         if isinstance(line, Book)):
+        for book in self.tool.lines:
+            if isinstance(book, Book) and not self.loses:
                 check("disagrees" not in book.flags,
                       f"{book.market}: disagrees without a reason")
                 check(book.kind != "aborted", f"{book.market}: aborted")
 
+    def live_books(self):
+        return [line for line in self.tool.lines
+                if isinstance(line, Book) and line.live]
+
     def crossed(self):
-        """How many books were."""
-        return sum(isinstance(line, Book) and line.live and line.is_crossed()
-                   for line in self.tool.lines)
+        """The number of crossed books."""
+        return sum(book.is_crossed() for book in self.live_books())
 
     def resynced(self, flag):
-        """How many books with this flag were followed by a snapshot."""
-        count = 0
-        flagged = set()
-        for line in self.tool.lines:
-            if isinstance(line, Book) and line.live:
-                if line.kind == "snapshot" and line.market in flagged:
-                    count += 1
-                    flagged.remove(line.market)
-                elif flag in line.flags:
-                    flagged.add(line.market)
+        """The number of books with this flag that a snapshot followed."""
+        count, flagged = 0, set()
+        for book in self.live_books():
+            if book.kind == "snapshot" and book.market in flagged:
+                count += 1
+                flagged.remove(book.market)
+            elif flag in book.flags:
+                flagged.add(book.market)
         return count
 
 
 class Doubt:
-    """The rule about a book that disagrees with the top of book, applied to
-    the lines of one market: which of its books have to be flagged.
+    """Checks the flag "disagrees" by the rule above, for one market's lines.
 
-    The service loses updates, never tops. So a book of which an update was
-    lost near the top disagrees with the next top, and the count begins."""
+    The service loses updates, never tops. So if an update near the top is lost,
+    the book disagrees with the next top, and the count begins."""
 
     def __init__(self):
         self.best = None
-        self.tops = 0  # so many disagreed, one after the other,
-        self.since = self.last = None  # from this time to this
+        self.tops = 0  # tops in a row that disagreed
+        self.since = self.last = None  # times of the first and the last
 
     def take(self, line):
         if isinstance(line, Top):
@@ -351,9 +338,7 @@ class Doubt:
         self.best = book.best()
 
 
-# ---------------------------------------------------------------------------
-# Tests
-# ---------------------------------------------------------------------------
+# ---- Tests ----
 
 def test_plain():
     with Run(("--rate", "50")) as run:
@@ -370,7 +355,7 @@ def test_every_quirk():
 
 
 def test_small_books():
-    """Full sides, levels dropped, and a new snapshot where few are left."""
+    """Full sides, dropped levels, and a new snapshot when few are left."""
     with Run(("--rate", "400"), levels=20) as run:
         run.follow_all()
         run.follow(lambda: run.resynced("thin") >= 2, "thin")
@@ -386,8 +371,7 @@ def test_small_books_with_every_quirk():
 
 
 def test_service_killed():
-    """Updates come before the next connection's snapshot: they are not for
-    the book that was there."""
+    """Updates before the next snapshot do not change the old book."""
     with Run(("--rate", "50", "--quirk", "all")) as run:
         run.follow_all()
         run.service.kill()
@@ -401,8 +385,8 @@ def test_service_killed():
 
 
 def test_lost_updates():
-    """No level is known to be wrong until it is the best: then the client
-    has to notice by the rule, and to get a new snapshot."""
+    """A wrong level cannot be noticed until it is the best. Then the client
+    must notice it by the rule, and get a new snapshot."""
     with Run(("--rate", "50", "--lose", "3"), loses=True) as run:
         run.follow(lambda: run.resynced("disagrees") >= 2, "resynchronised")
         run.finish()

@@ -1,9 +1,9 @@
-"""The library in projects of others: its files copied and built by plain make,
-by CMake and into a C++ program; installed and found by pkg-config and CMake.
-Each program streams from the sandbox. And a program's unit test.
+"""The library in other projects: its files copied and built by plain make, by
+CMake and into a C++ program; or installed and found by pkg-config and CMake.
+Each program streams from the sandbox. Also a program's unit test.
 
-BUILD: where the programs are (default: build); CC, CXX: the compilers;
-BEARSSL_DIR, JSMN_DIR: where BearSSL and jsmn.h are, if the system has none.
+CC, CXX: the compilers; BEARSSL_DIR, JSMN_DIR: the folders of BearSSL and
+jsmn.h, if they are not the system's.
 SPDX-License-Identifier: 0BSD
 """
 import glob
@@ -14,10 +14,10 @@ import subprocess
 import tempfile
 import threading
 
-from e2e import (BUILD, HANG_S, check, dependency_options, run_program,
-                 sandbox_of, write_file)
+from e2e import (BUILD, HANG_S, check, dependency_options, read_file,
+                 run_program, sandbox_of, write_file)
 
-AT_A_TIME = threading.Lock()  # one make in the folder BUILD
+AT_A_TIME = threading.Lock()  # only one make at a time in the folder BUILD
 CC = os.environ.get("CC", "cc")
 CXX = os.environ.get("CXX", "c++")
 OPTIONS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow",
@@ -52,16 +52,14 @@ target_link_libraries(program PRIVATE mini_stream::primitives
     mini_stream::posix)
 """
 
-# As examples/first.c, in the words of C++.
-PROXIED = """\
+# Programs by name, with the pkg-config packages that each needs.
+PROGRAMS = {"proxied": ("""\
 #include <mst_proxy.h>
 
 int main(void) {
     return mst_proxy_init(0, 0, 0, 0, 0, 0) != MST_ERR_ARGUMENT;
 }
-"""
-
-NAMED = """\
+""", "mst_posix"), "named": ("""\
 #include <mst_cares.h>
 
 int main(void) {
@@ -74,10 +72,8 @@ int main(void) {
     mst_posix_free(&posix);
     return rc;
 }
-"""
-
-# With TLS of OpenSSL over the port for POSIX systems, as port/README.md has it.
-SECURED = """\
+""", "mst_cares"),  # next: over the port for POSIX, as in port/README.md
+            "secured": ("""\
 #include <mst_openssl.h>
 #include <mst_posix.h>
 
@@ -96,10 +92,8 @@ int main(void) {
     mst_posix_free(&posix);
     return 0;
 }
-"""
-
-# It has jsmn with options of its own, in which it is not static.
-TOKENS = """\
+""", "mst_openssl mst_posix"),  # next: with its own jsmn, which is not static
+            "tokens": ("""\
 #include <jsmn.h>
 #include <mini_stream.h>
 
@@ -111,13 +105,9 @@ int main(void) {
     return jsmn_parse(&parser, "[95000.5]", 9, NULL, 0) != 2 ||
            mst_decimal_parse("95000.5", 7, &price) != 0;
 }
-"""
+""", "mini_stream")}
 
-# The programs by name, and what each needs of what is installed.
-PROGRAMS = {"proxied": (PROXIED, "mst_posix"), "named": (NAMED, "mst_cares"),
-            "secured": (SECURED, "mst_openssl mst_posix"),
-            "tokens": (TOKENS, "mini_stream")}
-
+# examples/first.c, written in C++.
 CXX_PROGRAM = r"""
 #include "mini_stream.h"
 #include "mst_posix.h"
@@ -172,7 +162,7 @@ int main() {
 
 
 class Project(tempfile.TemporaryDirectory):
-    """A folder of somebody else's, with nothing in it."""
+    """An empty folder for another project."""
 
     def __enter__(self):
         self.path = super().__enter__()
@@ -194,7 +184,7 @@ class Project(tempfile.TemporaryDirectory):
         return run.stderr if fails else run.stdout
 
     def install(self):
-        """The library, as a package would have it; moved elsewhere then."""
+        """Installs the library like a package, then moves it elsewhere."""
         here = os.path.join(self.path, "packed")
         with AT_A_TIME:
             run = run_program("make", "-s", "install", f"DESTDIR={here}",
@@ -204,9 +194,9 @@ class Project(tempfile.TemporaryDirectory):
         os.rmdir(here)
 
     def check_streams(self):
-        """The program prints prices, a line at a time into a pipe as well."""
+        """The program prints prices, line by line even into a pipe."""
         with sandbox_of() as sandbox:
-            # Ends by itself, should it print nothing.
+            # Ends by itself if it prints nothing.
             said = run_program("timeout", str(HANG_S), "sh", "-c",
                                "./program | head -n 3", cwd=self.path,
                                env=sandbox.environment())
@@ -226,9 +216,9 @@ def test_make(project):
 
 
 def test_copied_jsmn():
-    """jsmn.h next to the two files, or, as it is not made for -Wconversion, in
-    a folder for system headers. Nobody may have included it before, maybe with
-    other options."""
+    """jsmn.h next to the two files or, because it fails -Wconversion, in a
+    folder for system headers. It must not have been included before, perhaps
+    with other options."""
     jsmn = os.path.join(BUILD, "jsmn/jsmn.h")
     with AT_A_TIME:
         subprocess.run(["make", "-s", jsmn, f"BUILD={BUILD}"], check=True)
@@ -264,12 +254,10 @@ def test_c_plus_plus(project):
 
 
 def test_unit_test(project):
-    """With the mock's service and sanitizers. It finds what is planted: a book
-    that is relied on after the connection or an update is lost, and executions
-    that are not added up."""
+    """With the mock's service. It finds planted faults: a book used after the
+    connection or an update is lost, and executions that are not added up."""
     project.take("mini_stream.[ch]", "port/mock/*", "examples/unit_test.c")
-    with open("examples/unit_test.c", encoding="ascii") as file:
-        text = file.read()
+    text = read_file("examples/unit_test.c")
     live = "mst_book_state(&book) == MST_BOOK_LIVE"
     lost = f"({live} || mst_book_reason(&book) == MST_BOOK_RECONNECT)"
     for tls in ("-DMST_NO_TLS", "-UMST_NO_TLS"):
@@ -305,8 +293,7 @@ def test_pkg_config(project):
         project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o {name} {name}.c "
                     f"$(pkg-config --cflags --libs {needs}) && ./{name}",
                     PKG_CONFIG_PATH=where)
-    with open("mini_stream.h", encoding="ascii") as file:
-        version = re.search(r'MST_VERSION "(.+)"', file.read())[1]
+    version = re.search(r'MST_VERSION "(.+)"', read_file("mini_stream.h"))[1]
     for name in ("mini_stream", "mst_posix", "mst_primitives",
                  "mst_openssl", "mst_cares"):
         found = project.run("pkg-config", "--modversion", name,

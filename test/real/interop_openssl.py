@@ -1,7 +1,7 @@
-"""Runs mini-stream with --tls openssl against TLS servers: those of TLS 1.3
-alone, which BearSSL does not reach, and the checks of interop_tls.py that
-OpenSSL answers in its own words. Also for the tool with TLS of mbedTLS (BUILD
-ends with mbedtls), of TLS 1.2 alone if that is mbedTLS 2.28.
+"""Runs mini-stream with --tls openssl against TLS servers: those with only TLS
+1.3, which BearSSL cannot reach, and the tests of interop_tls.py whose errors
+OpenSSL words differently. Also for the tool with mbedTLS (BUILD ends with
+mbedtls), with only TLS 1.2 if that is mbedTLS 2.28.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -53,7 +53,7 @@ def renegotiation():
 
 def client_certificate():
     """a client certificate is required"""
-    # TLS 1.3 says so after the end of the handshake.
+    # TLS 1.3 reports it after the end of the handshake.
     with serve("ec", *NEW, "-Verify", "1", chain="between-ec") as server:
         tls.passing(server.port, r"fatal TLS alert \(stage token, "
                     r"detail 1116\)")

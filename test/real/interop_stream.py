@@ -1,9 +1,10 @@
-"""Runs mini-stream against a WebSocket over TLS that breaks RFC 6455, and one
-that keeps it in unusual ways; and against a service whose messages are unusual.
-../ports.py runs it over each port.
+"""Runs mini-stream against WebSockets over TLS that break RFC 6455 or follow it
+in unusual ways, and against a service with unusual messages. ../ports.py runs
+it over each port.
 
 SPDX-License-Identifier: 0BSD
 """
+import contextlib
 import csv
 import json
 import os
@@ -11,25 +12,22 @@ import re
 import socket
 import struct
 
-import jsonschema
 
 import interop_tls as tls
 from interop_tls import CERTIFICATES, FOLDER, give_token, serving
 from interop_ws import (BAD_CLOSE, BAD_FRAMES, BAD_TEXT, CLOSE, CONTINUATION,
                         PING, PONG, TEXT, close_frame, frame, read_frame)
 from e2e import RUN, TOOL, equal, run_program
+from e2e_formats import VALID
 from tls_lab import Tool, matches, upgrade
 
 HEARTBEAT = json.dumps({"channel": "heartbeat", "payload": {
     "timestamp": "2026-01-02T03:04:05.010011012Z"}}).encode()
-with open(os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
-                       "stream.schema.json"), encoding="ascii") as schema:
-    SCHEMA = jsonschema.Draft7Validator(json.load(schema))
 SEEN = r"^2026-01-02T03:04:05\.010Z heartbeat -$"
 
 
 class Frames:
-    """What the client sends, frame by frame."""
+    """The frames that the client sends."""
 
     def __init__(self, peer):
         self.peer, self.data = peer, b""
@@ -41,23 +39,22 @@ class Frames:
         return taken
 
     def until(self, wanted):
-        """The payload of the next frame with this opcode."""
+        """Reads up to the next frame with this opcode. Returns its payload."""
         opcode, payload = None, b""
         while opcode != wanted:
             opcode, _, payload = read_frame(self.take)
         return payload
 
     def close(self):
-        """Answers the client's close, and ends."""
+        """Answers the client's close, and ends the connection."""
         self.until(CLOSE)
         self.peer.send(close_frame(1000))
         self.peer.end(notify=True)
 
 
-class Stream:
-    """A token, a WebSocket that handler(peer, frames) has once it is open, for
-    one connection, and mini-stream, which subscribes heartbeats if no
-    arguments say otherwise."""
+class Stream(contextlib.AbstractContextManager):
+    """A token endpoint, a WebSocket with handler(peer, frames) for its only
+    connection, and mini-stream, which by default subscribes heartbeats."""
 
     def __init__(self, handler, *arguments):
         self.handler, self.connections = handler, 0
@@ -75,7 +72,7 @@ class Stream:
             self.handler(peer, Frames(peer))
 
     def ends(self, line):
-        """The connection ends with this, and the next attempt is announced."""
+        """Expects the connection to end with this error, and a next attempt."""
         self.tool.until(self.tool.err, "^\\S+ closed - ")
         self.tool.end()
         matches(rf"^[^(]*{line}.*\(stage open.*next attempt in",
@@ -85,8 +82,6 @@ class Stream:
         self.tool.end()
         equal(self.tool.failures(), [], "errors")
 
-    def __enter__(self):
-        return self
 
     def __exit__(self, *failure):
         self.tool.__exit__(*failure)
@@ -95,7 +90,7 @@ class Stream:
 
 
 def bad(data, code, line):
-    """This from a server: a close frame with the code, then the end."""
+    """A server sends this data: the client closes with this code."""
     closes = []
 
     def handler(peer, frames):
@@ -109,7 +104,7 @@ def bad(data, code, line):
 
 
 def bytewise():
-    """Fragments, one of them empty, a ping between, a byte a record."""
+    """Fragments, one of them empty, and a ping, in records of a byte."""
     pongs = []
 
     def handler(peer, frames):
@@ -126,7 +121,7 @@ def bytewise():
 
 
 def many_fragments():
-    """A message in as many fragments as it has bytes, thousands of times."""
+    """A message with a fragment for each byte, a thousand times."""
     pieces = (frame(TEXT, HEARTBEAT[:1], fin=False) +
               b"".join(frame(CONTINUATION, HEARTBEAT[i:i + 1], fin=False)
                        for i in range(1, len(HEARTBEAT) - 1)) +
@@ -142,7 +137,7 @@ def many_fragments():
 
 
 def closed(code, line):
-    """A close is answered in kind, and nothing behind it counts."""
+    """A close is answered with its code, and data after it does not count."""
     payload = b"" if code is None else struct.pack("!H", code) + b"why"
     answers = []
 
@@ -158,9 +153,9 @@ def closed(code, line):
 
 
 def ends(data, how, line):
-    """The end of the connection, without a close frame."""
+    """The connection ends without a close frame."""
     def handler(peer, frames):
-        frames.until(TEXT)  # what it subscribes to
+        frames.until(TEXT)  # the subscribe request
         peer.send(data)
         if how == "reset":
             peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
@@ -180,11 +175,11 @@ BAD_MESSAGES = 200 * 99 + 100 * 98 + 100  # up to the end of the connection
 
 
 def garbage(*arguments):
-    """Thousands of messages that cannot be read, all alike or alternating,
-    between some that can: little is said of them. Once there are no others, the
-    connection ends. Returns standard output."""
+    """Thousands of unreadable messages, equal or alternating, among readable
+    ones: few lines report them. Once no readable ones come, the connection
+    ends. Returns standard output."""
     def handler(peer, frames):
-        frames.until(TEXT)  # what it subscribes to
+        frames.until(TEXT)  # the subscribe request
         peer.send(FLOOD + GARBAGE * 10000)
         frames.until(CLOSE)
 
@@ -206,12 +201,12 @@ def garbage_as_text():
 
 
 def garbage_in(form):
-    """A line for each, up to a hundred in ten seconds."""
+    """A line for each error, up to a hundred in ten seconds."""
     out, count = garbage("--format", form), "count"
     if form == "json":
         lines = list(map(json.loads, out.splitlines()))
         for line in lines:
-            SCHEMA.validate(line)
+            VALID.validate(line)
     else:
         lines, count = list(csv.DictReader(out.splitlines())), "amount"
     errors = sum(line["type"] == "error" for line in lines)
@@ -235,9 +230,8 @@ def data(channel, time, **payload):
 
 
 def other_case(*arguments):
-    """A market that the service writes in capitals is the one that was
-    subscribed, and another one that it refuses costs it nothing. Returns what
-    was told on standard output and standard error."""
+    """The service writes the subscribed markets' names in upper case, and
+    refuses one without effect on the other. Returns standard output."""
     best = {"bids": [{"price": "9.5", "amount": "1"}],
             "asks": [{"price": "9.7", "amount": "2"}]}
 
@@ -292,7 +286,7 @@ def other_case_as_json():
 
 
 def other_case_recorded(path=os.path.join(FOLDER.name, "recording")):
-    """A recording is shown under the names that were subscribed."""
+    """A replay shows the names that were subscribed."""
     out = other_case("--record", path)
     shown = run_program(*RUN, TOOL, "replay", path)
     equal((shown.stdout, shown.stderr), (out, ""), "replay")

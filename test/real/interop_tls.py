@@ -1,10 +1,12 @@
-"""Runs mini-stream against the TLS of OpenSSL: s_server where a handshake
-and one exchange are enough, Python's ssl module where it must be wronged.
+"""Runs mini-stream against the TLS of OpenSSL: against s_server if a handshake
+and one exchange are enough, against Python's ssl module if the server must
+misbehave.
 
-interop_openssl.py has tests of its own with what is here.
+interop_openssl.py uses the functions of this file, too.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
+import functools
 import re
 import socket
 import ssl
@@ -12,26 +14,24 @@ import sys
 import tempfile
 import time
 
-from e2e import equal, milliseconds
+from e2e import ACCESS, CONFIG, NETWORK, equal, milliseconds
+from e2e import SERVICE as SERVICE_FAULT
 from tls_certificates import make_certificates
-from tls_lab import (Peer, Process, SERVICE, Server, Tool, matches, server_of,
-                     upgrade)
+from tls_lab import (Peer, Process, SERVICE, Server, Tool, hang_up, matches,
+                     server_of, upgrade)
 
 FOLDER = tempfile.TemporaryDirectory()
 CERTIFICATES = make_certificates(FOLDER.name)
 SUITES = {auth + "-" + suite for auth in ("ECDHE-ECDSA", "ECDHE-RSA")
           for suite in ("AES128-GCM-SHA256", "AES256-GCM-SHA384",
                         "CHACHA20-POLY1305")}
-OK, CONFIG, ACCESS, NETWORK, SERVICE_FAULT = 0, 3, 4, 5, 6
 
-# mini-stream's TLS, the stage of its errors there, and how the detail of a
-# certificate that is not valid at this time begins.
+# mini-stream's TLS, the stage of its TLS errors, and the beginning of the
+# detail for a certificate that is not valid at this time.
 TLS, STAGE, TIME = "fast", "tls", "54"
 
 
-# ---------------------------------------------------------------------------
-# What the user sees
-# ---------------------------------------------------------------------------
+# ---- What the user sees ----
 
 def start(auth_port, ws_port=1, *more, host="localhost", ca="anchors"):
     return Tool(FOLDER.name, CERTIFICATES.path(ca + ".pem"),
@@ -41,7 +41,7 @@ def start(auth_port, ws_port=1, *more, host="localhost", ca="anchors"):
 
 
 def permanent(port, status, line, meanwhile=None, **options):
-    """mini-stream says this once and ends at once, with this status."""
+    """Expects this error once, then the end at once with this status."""
     with start(port, **options) as tool:
         if meanwhile:
             meanwhile(tool)
@@ -55,8 +55,8 @@ def permanent(port, status, line, meanwhile=None, **options):
 
 
 def passing(port, line, status=NETWORK):
-    """mini-stream says this and tries again until its time is up."""
-    for seconds in ("1", "10", "100"):  # more only where this machine is slow
+    """Expects this error, and further attempts until the time is up."""
+    for seconds in ("1", "10", "100"):  # more only if this machine is slow
         with start(port, 1, "-c", "heartbeat", "--seconds", seconds) as tool:
             tool.wait()
             said = tool.failures()
@@ -68,9 +68,7 @@ def passing(port, line, status=NETWORK):
     matches("^last error: " + line, tool.out(), "summary")
 
 
-# ---------------------------------------------------------------------------
-# Handshakes with openssl s_server
-# ---------------------------------------------------------------------------
+# ---- Handshakes with openssl s_server ----
 
 REFUSAL = '{"error":"invalid_client"}'
 REFUSED = (r'token was refused: "invalid_client" '
@@ -82,13 +80,11 @@ SECOND = ("-cert2", CERTIFICATES.path("rsa.pem"), "-key2",
           CERTIFICATES.path("rsa.key"))
 
 
-def serve(certificate, *arguments, chain=None):
-    """s_server with a certificate, and the chain of its kind."""
-    return server_of(CERTIFICATES, certificate, *arguments, chain=chain)
+serve = functools.partial(server_of, CERTIFICATES)
 
 
 def exchange(server, **options):
-    """A request arrives and its response comes back, both in the clear."""
+    """A request arrives and its response returns, both decrypted."""
     def answer(tool):
         server.until("grant_type=client_credentials", tool.process)
         server.write("HTTP/1.1 401 Unauthorized\r\nContent-Type: "
@@ -118,7 +114,7 @@ def offered():
 
 
 def bad_certificate(certificate, line, chain="between-ec", **options):
-    """Refused before a request is sent."""
+    """The certificate is refused before a request is sent."""
     with serve(certificate, chain=chain) as server:
         said = permanent(server.port, NETWORK, line, **options)
         equal("POST" in server.text(), False, "a request was sent")
@@ -135,7 +131,7 @@ def bad_time(certificate, chain="between-ec"):
 
 
 def refused(line, *arguments, certificate="ec", always=False, chain=None):
-    """The server does not want what mini-stream offers, or the reverse."""
+    """The server refuses what mini-stream offers, or the reverse."""
     with serve(certificate, *arguments,
                chain=chain or "between-" + certificate) as server:
         if always:
@@ -146,8 +142,8 @@ def refused(line, *arguments, certificate="ec", always=False, chain=None):
 
 
 def renegotiate(command, *arguments):
-    """s_server begins it once it has the request. Returns its messages up to
-    the end of the connection, and what mini-stream says of that."""
+    """s_server renegotiates once it has the request. Returns its messages up to
+    the end of the connection, and mini-stream's error."""
     with serve("ec", "-msg", *arguments, chain="between-ec") as server, \
             start(server.port) as tool:
         server.until("grant_type=client_credentials", tool.process)
@@ -168,13 +164,10 @@ def renegotiation(command):
     matches(r">>> .*HelloRequest", first, "server")
 
 
-# ---------------------------------------------------------------------------
-# A server in Python
-# ---------------------------------------------------------------------------
+# ---- A server in Python ----
 
 def serving(handler, segment=None, certificate="ec", new=False):
-    """A server whose handler(peer) begins after the handshake, which is of TLS
-    1.3 alone where it is new."""
+    """A server of handler(peer) after the handshake. new: only TLS 1.3."""
     context = CERTIFICATES.context(certificate)
     if new:
         context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -209,7 +202,7 @@ def answering(data, notify=False, **how):
 
 
 def records(size, segment=None, padding=0):
-    """A response in records of so many bytes."""
+    """A response in records of this size."""
     data = reply('{"padding":"' + "x" * padding + '","error":'
                  '"invalid_client"}', "401 Unauthorized")
     with serving(answering(data, True, record=size), segment) as server:
@@ -217,7 +210,7 @@ def records(size, segment=None, padding=0):
 
 
 def ends(line, data, notify, status=NETWORK):
-    """Ends in the token's stage, after this data."""
+    """The connection ends in stage token, after this data."""
     with serving(answering(data, notify)) as server:
         passing(server.port, line + r" \(stage token.*\)", status)
 
@@ -234,9 +227,7 @@ def ends_in_handshake():
     """an end in the handshake"""
     def handler(connection):
         connection.recv(5)
-        connection.shutdown(socket.SHUT_WR)
-        while connection.recv(4096):
-            pass
+        hang_up(connection)
 
     with Server(handler) as server:
         passing(server.port, r"TLS ended without close_notify "
@@ -250,14 +241,14 @@ def give_token(peer):
 
 @contextlib.contextmanager
 def streaming(stream, auth=give_token):
-    """mini-stream, between a stream and a token endpoint of these handlers."""
+    """mini-stream with a stream and a token endpoint of these handlers."""
     with serving(stream) as server, serving(auth) as auth_server, \
             start(auth_server.port, server.port) as tool:
         yield tool
 
 
 def ends_in_stream(line, notify):
-    """Ends after the upgrade; the session goes on with a new connection."""
+    """The connection ends after the upgrade; a new one follows."""
     def stream(peer):
         peer.send(upgrade(peer.request()))
         peer.read()
@@ -307,14 +298,12 @@ def name_indication():
 
 
 def plaintext(greeting, first):
-    """Another protocol than TLS."""
+    """A server of another protocol than TLS."""
     def handler(connection):
         if not first:
             connection.recv(1)
         connection.sendall(greeting)
-        connection.shutdown(socket.SHUT_WR)
-        while connection.recv(4096):
-            pass
+        hang_up(connection)
 
     with Server(handler) as server:
         passing(server.port,
@@ -340,7 +329,7 @@ def old_hello():
 
 
 def address_host(auth_host, ws_host):
-    """Refused before any traffic."""
+    """The address is refused before any traffic."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         urls = f"wss://{ws_host}:{port}", f"https://{auth_host}:{port}"
@@ -360,15 +349,13 @@ def address_host(auth_host, ws_host):
         raise AssertionError("it connected")
 
 
-# ---------------------------------------------------------------------------
-# Short handshakes
-# ---------------------------------------------------------------------------
+# ---- Short handshakes ----
 
 UNAVAILABLE = "HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"
 
 
 def resumed_by_openssl(reused, *arguments):
-    """Attempts in a row at one s_server: how many are short."""
+    """Several attempts at one s_server: this number of short handshakes."""
     with serve("ec", *arguments, chain="between-ec") as server, \
             start(server.port) as tool:
         for attempt in range(1, 4):
@@ -384,21 +371,23 @@ def resumed_by_openssl(reused, *arguments):
 
 
 def session_context():
-    """A context with sessions of its own, but for both servers."""
+    """A context with its own sessions, for both servers."""
     context = CERTIFICATES.context("ec")
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_TICKET
     return context
 
 
-def streams_end(context, damaged=()):
-    """Three streams that end, some with a damaged record. context() is that
-    of a connection. Returns which handshakes of each server were short."""
+def streams_end(expected, shared=True, damaged=None):
+    """Three streams end, one of them with a damaged record. If shared is false,
+    a server forgets its sessions. expected: True for each short handshake of
+    the stream's server."""
     short = {"auth": [], "stream": []}
+    context = session_context()
 
     def serving_sessions(host, handler):
         def handle(connection):
-            peer = Peer(connection, context())
+            peer = Peer(connection, context if shared else session_context())
             peer.handshake()
             short[host].append(peer.tls.session_reused)
             handler(peer)
@@ -407,12 +396,12 @@ def streams_end(context, damaged=()):
 
     def auth(peer):
         give_token(peer)
-        peer.close_notify()  # without, the session is dropped
+        peer.close_notify()  # otherwise the session is dropped
 
     def stream_end(peer):
         peer.send(upgrade(peer.request()))
         peer.read()
-        bad = len(short["stream"]) in damaged
+        bad = len(short["stream"]) == damaged
         if bad:
             peer.send(b"\x81\x02{}", damage=True)
         peer.end(notify=not bad)
@@ -423,30 +412,10 @@ def streams_end(context, damaged=()):
         tool.until(tool.err, r"open - generation 4$")
         tool.end()
     equal(short["auth"], [False], "token host")
-    return short["stream"][:4]
+    equal(short["stream"][:4], expected, "short")
 
 
-def resumed():
-    """a stream is resumed, with the session of no other server"""
-    context = session_context()
-    equal(streams_end(lambda: context), [False, True, True, True], "short")
-
-
-def forgotten():
-    """a server that has forgotten its sessions"""
-    equal(streams_end(session_context), [False] * 4, "short")
-
-
-def not_after_error():
-    """no session is resumed after a TLS error"""
-    context = session_context()
-    equal(streams_end(lambda: context, damaged=[2]),
-          [False, True, False, True], "short")
-
-
-# ---------------------------------------------------------------------------
-# A whole stream
-# ---------------------------------------------------------------------------
+# ---- A whole stream ----
 
 STREAM = (
     r"^2026-01-02T03:04:05\.006Z market_data BTCUSD snapshot "
@@ -462,8 +431,8 @@ STREAM = (
 
 
 def stream(levels, record=None, certificate="ec", new=False):
-    """Token, upgrade, subscribe, one message of each kind, close. With a
-    record size, the service's plaintext passes through a TLS of our own."""
+    """Token, upgrade, subscribe, one message of each kind, close. With a record
+    size, the test itself encrypts the service's plaintext."""
     def auth(peer):
         matches("^client_secret=secret$", peer.request().replace("&", "\n"),
                 "request")
@@ -491,9 +460,7 @@ def stream(levels, record=None, certificate="ec", new=False):
                       r"execution_data\nclose 1000\n")
 
 
-# ---------------------------------------------------------------------------
-# All tests
-# ---------------------------------------------------------------------------
+# ---- All tests ----
 
 NOT_TRUSTED = r"certificate's issuer is not trusted \(stage tls, detail 62\)"
 OTHER_NAME = r"certificate is for another name \(stage tls, detail 56\)"
@@ -504,16 +471,18 @@ CLOSED = "connection closed by the peer"
 
 
 def common(other_name, unknown, self_signed, missing, no_issuer):
-    """The tests with any TLS, each of which has words of its own for what is
-    wrong with a certificate or its issuer."""
+    """The tests for any TLS library, given its errors of certificates."""
     return [
         ("a stream over Python's TLS, RSA, 4,000 levels", stream, 2000, None,
          "rsa"),
         ("a stream in records of 1 byte", stream, 20, 1),
         name_indication,
-        resumed,
-        forgotten,
-        not_after_error,
+        ("a stream is resumed, with the session of no other server",
+         streams_end, [False, True, True, True]),
+        ("a server that has forgotten its sessions", streams_end, [False] * 4,
+         False),
+        ("no session is resumed after a TLS error", streams_end,
+         [False, True, False, True], {"damaged": 2}),
         ("another name", bad_certificate, "other", other_name),
         ("names with wildcards", bad_certificate, "wildcard", other_name),
         ("an address only", bad_certificate, "address", other_name),

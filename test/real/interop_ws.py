@@ -1,5 +1,5 @@
-"""Runs ws-echo against WebSocket servers: those of the websockets package,
-and raw sockets that do what such a server never would.
+"""Runs ws-echo against WebSocket servers: those of the websockets package, and
+raw sockets that do what such a server never does.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -15,7 +15,7 @@ import websockets
 
 from e2e import BUILD, HANG_S, check, equal, memory_kb, run_program
 from tls_lab import (BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Server,
-                     frame, read_frame, upgrade)
+                     frame, hang_up, read_frame, upgrade)
 
 WS_ECHO = os.path.join(BUILD, "ws-echo")
 MIB = 1 << 20
@@ -27,20 +27,17 @@ def start(port, path="/", host="127.0.0.1"):
 
 
 def finish(process, status, line):
-    """ws-echo ends with this status and one line with this in it."""
+    """Expects ws-echo to end with this status, and this text in its line."""
     stderr = process.communicate(timeout=HANG_S)[1].decode()
     equal(process.returncode, status, f"exit status ({stderr.strip()})")
     equal(stderr.count("\n"), 1 if status else 0, f"lines of {stderr!r}")
     check(line in stderr, f"{line!r} is not in {stderr!r}")
 
 
-# ---------------------------------------------------------------------------
-# Against the websockets package
-# ---------------------------------------------------------------------------
+# ---- Against the websockets package ----
 
 def library(path="/"):
-    """Makes a test of a handler(websocket, process), which has the only
-    connection."""
+    """Makes a test of a handler(websocket, process)."""
     def test_of(handler):
         @functools.wraps(handler)
         async def test():
@@ -49,7 +46,7 @@ def library(path="/"):
             async def serve(websocket, *_):
                 try:
                     done.set_result(await handler(websocket, process))
-                except Exception as error:  # whatever it is, it is reported
+                except Exception as error:  # any error is reported
                     done.set_exception(error)
 
             async with websockets.serve(serve, "127.0.0.1", 0, max_size=None,
@@ -140,12 +137,10 @@ async def library_request(websocket, _):
     equal(headers.get_all("Authorization"), [], "Authorization")
 
 
-# ---------------------------------------------------------------------------
-# Against raw sockets
-# ---------------------------------------------------------------------------
+# ---- Against raw sockets ----
 
 class Raw:
-    """The server's end of a connection, byte by byte."""
+    """The server's end of a connection, read byte by byte."""
 
     def __init__(self, connection):
         self.socket = connection
@@ -174,11 +169,11 @@ class Raw:
         return upgrade(self.request, **changes)
 
     def frame(self):
-        """Reads a frame: opcode, fin, payload."""
+        """Reads a frame. Returns opcode, fin, payload."""
         return read_frame(self.take, self.masks)
 
     def message(self):
-        """Reads the fragments of a message: opcode, payload."""
+        """Reads the fragments of a message. Returns opcode, payload."""
         opcode, fin, data = self.frame()
         while not fin:
             following, fin, more = self.frame()
@@ -199,8 +194,8 @@ def close_frame(code, reason=b""):
 
 
 def raw(status=0, line="", family=socket.AF_INET):
-    """Makes a test of a handler(Raw), which has the only connection; ws-echo
-    ends with this status and line."""
+    """Makes a test of a handler(Raw), called for the only connection. ws-echo
+    must end with this status and line."""
     def test_of(handler):
         @functools.wraps(handler)
         def test():
@@ -336,7 +331,7 @@ def raw_ipv6(peer):
 
 
 def bad(data, code, line):
-    """This from a server: a close frame with the code, then the end."""
+    """A server sends this data: the client closes with this code."""
     @raw(1, line)
     def test(peer):
         peer.send(peer.response() + data)
@@ -344,7 +339,7 @@ def bad(data, code, line):
         while opcode != CLOSE:
             opcode, _, payload = peer.frame()
         equal(payload, struct.pack("!H", code), "close code")
-        # The client reads on until the server hangs up, else it is a reset.
+        # The client reads until the server hangs up; otherwise it would reset.
         peer.send(b"\0" * 65536 + close_frame(code))
         peer.socket.shutdown(socket.SHUT_WR)
         equal(peer.socket.recv(1), b"", "the end")
@@ -352,7 +347,7 @@ def bad(data, code, line):
     test()
 
 
-# What breaks RFC 6455: the frames, the close code for them, a word of the error.
+# Data that breaks RFC 6455, its close code, and a word of the error.
 BAD_FRAMES = [(frame(0, b"x", first=first), 1002, "reserved")
               for first in (0xc1, 0xa1, 0x91, 0x83, 0x87, 0x8b, 0x8f)] + [
     (frame(TEXT, b"\0\0\0\0abc", length=b"\x83"), 1002, "mask"),
@@ -389,9 +384,7 @@ def raw_end_without_close():
         @raw(1, "closed")
         def ends(peer, data=data):
             peer.send(peer.response() + data)
-            peer.socket.shutdown(socket.SHUT_WR)
-            while peer.socket.recv(4096):
-                pass
+            hang_up(peer.socket)
 
         ends()
 
@@ -428,9 +421,7 @@ def raw_bad_handshake():
         refused()
 
 
-# ---------------------------------------------------------------------------
-# Without a server
-# ---------------------------------------------------------------------------
+# ---- Without a server ----
 
 def no_server():
     """a refused connection and an unknown port are named"""

@@ -2,9 +2,8 @@
  * Tests of the POSIX port: what the library relies on, through the functions
  * of struct mst_port, against small servers on the loopback interface.
  *
- * No query leaves the machine: getaddrinfo() is replaced here, and so are
- * getrandom(), socket(), socketpair() and connect(), whose failures cannot be
- * had otherwise.
+ * No query leaves the machine: getaddrinfo() is replaced here. So are
+ * getrandom(), socket(), socketpair() and connect(), to make them fail.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -27,18 +26,17 @@
 
 #include "real.h"
 
+static const char *const hosts[] = {"127.0.0.1", "::1"};
 static struct mst_posix_link links[1];
 static struct mst_posix posix;
 static struct mst_port port;
 
-/* ------------------------------------------------------------------------
- * Functions of the system, replaced
- * ------------------------------------------------------------------------ */
+/* ---- Functions of the system, replaced ---- */
 
 static sem_t hang_entered, hang_leave;
 static sigset_t hang_mask; /* signals blocked in the thread that hangs */
 
-/* A list of loopback addresses: the first is IPv6, the rest are IPv4. */
+/* Lists count loopback addresses, the first of IPv6, the others of IPv4. */
 static int many_addresses(const char *service, int count,
                           struct addrinfo **list) {
     struct addrinfo **at = list;
@@ -61,9 +59,9 @@ static int many_addresses(const char *service, int count,
 }
 
 /*
- * Knows these names: "hang.test" hangs until it is let go, "two.test" and
- * "many.test" have 2 and 40 addresses; "system.test" fails with an errno. All
- * that ends in ".invalid" has none (RFC 6761). The rest is the system's.
+ * Knows these names: "hang.test" hangs until hang_leave is posted; "two.test"
+ * and "many.test" have 2 and 40 addresses; "system.test" fails with an errno;
+ * names in ".invalid" have none (RFC 6761). The system resolves all others.
  */
 int getaddrinfo(const char *name, const char *service,
                 const struct addrinfo *req, struct addrinfo **pai) {
@@ -117,7 +115,7 @@ ssize_t getrandom(void *buffer, size_t length, unsigned flags) {
 
 static int connect_errno;
 
-/* glibc's own type of the argument, as its header has it in GNU mode. */
+/* The argument has the type of glibc's header in GNU mode. */
 int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len) {
     REAL_OF(connect);
 
@@ -150,9 +148,7 @@ int socketpair(int domain, int type, int protocol, int fds[2]) {
     return real(domain, type, protocol, fds);
 }
 
-/* ------------------------------------------------------------------------
- * Helpers
- * ------------------------------------------------------------------------ */
+/* ---- Helpers ---- */
 
 static void short_sleep(void) {
     const struct timespec pause = {0, 1000000};
@@ -160,7 +156,7 @@ static void short_sleep(void) {
     nanosleep(&pause, NULL);
 }
 
-/* Asks the resolver once: addresses, an error, or 0 as long as it is at work. */
+/* Asks the resolver once: number of addresses, an error, or 0 if unfinished. */
 static int resolve_once(const char *host, uint16_t number) {
     struct mst_endpoint endpoint = {.port = number};
 
@@ -168,7 +164,7 @@ static int resolve_once(const char *host, uint16_t number) {
     return port.resolve(port.context, 0, &endpoint);
 }
 
-/* Resolves to the end: addresses or an error. */
+/* Resolves to the end: a number of addresses, or an error. */
 static int resolve(const char *host, uint16_t number) {
     int rc;
 
@@ -188,7 +184,7 @@ static int connect_to(int address) {
     return rc;
 }
 
-/* Reads until there is something, or an error. */
+/* Reads until there is data or an error. */
 static int receive(void *data, size_t len) {
     int rc;
 
@@ -198,7 +194,7 @@ static int receive(void *data, size_t len) {
     return rc;
 }
 
-/* A socket on a free port, which listens where backlog >= 0. */
+/* A socket on a free port, which listens if backlog >= 0. */
 static int server_socket(const char *host, int backlog, uint16_t *number) {
     int fd = real_socket(host, 0);
 
@@ -210,7 +206,7 @@ static int server_socket(const char *host, int backlog, uint16_t *number) {
     return fd;
 }
 
-/* Connects link 0 to a server at this address; returns the server's end. */
+/* Connects link 0 to a server at this address. Returns the server's end. */
 static int connected_pair(const char *host) {
     uint16_t number;
     int listener = server_socket(host, 1, &number);
@@ -241,9 +237,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* ------------------------------------------------------------------------
- * Init, clocks, entropy
- * ------------------------------------------------------------------------ */
+/* ---- Init, clocks, entropy ---- */
 
 TEST_CASE(init_fills_the_port) {
     struct mst_posix other;
@@ -273,8 +267,7 @@ TEST_CASE(clocks_agree_and_go_forward) {
     assert_true(wall / 1000000000 <= (int64_t)time(NULL) + 1);
 }
 
-/* Every byte differs from its neighbour draw somewhere: what stays equal in
- * 64 draws was never written. */
+/* Each byte must change in some of 64 draws: else it was never written. */
 static void assert_fills(size_t len) {
     unsigned char first[600], next[600], changed[600] = {0};
 
@@ -297,7 +290,7 @@ TEST_CASE(entropy_fills_all) {
     assert_fills(1);
     assert_fills(500);
     assert_true(getrandom_calls > 0);
-    /* It must not wait for a system that has only just started. */
+    /* It must not wait for a system that has just started. */
     assert_true(getrandom_flags & GRND_NONBLOCK);
 }
 
@@ -318,12 +311,9 @@ TEST_CASE(entropy_not_ready_is_an_error) {
     assert_int_equal(port.entropy(port.context, &byte, 1), MST_ERR_ENTROPY);
 }
 
-/* ------------------------------------------------------------------------
- * Resolver
- * ------------------------------------------------------------------------ */
+/* ---- Resolver ---- */
 
 TEST_CASE(addresses_need_no_wait) {
-    static const char *const hosts[] = {"127.0.0.1", "::1"};
 
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(resolve_once(hosts[i], 80), 1);
@@ -340,9 +330,9 @@ TEST_CASE(unknown_name_is_an_error) {
     assert_int_equal(resolve_once("nobody.invalid", 80), 0);
     assert_int_equal(resolve("nobody.invalid", 80), MST_ERR_RESOLVE);
     assert_int_equal(port.detail(port.context, 0), EAI_NONAME);
-    /* And once more, from the beginning. */
+    /* Once more, from the beginning. */
     assert_int_equal(resolve("nobody.invalid", 80), MST_ERR_RESOLVE);
-    /* The next one is not coloured by it. */
+    /* The error does not affect the next name. */
     assert_int_equal(resolve("127.0.0.1", 80), 1);
     assert_int_equal(port.detail(port.context, 0), 0);
 }
@@ -374,9 +364,9 @@ TEST_CASE(hung_resolver_stalls_nothing) {
     assert_int_equal(resolve_once("hang.test", 80), 0);
     port.close(port.context, 0);
     port.close(port.context, 0);
-    /* The link is free for something else while the thread still hangs. */
+    /* The link can be used again while the thread still hangs. */
     assert_int_equal(resolve_once("127.0.0.1", 80), 1);
-    /* Another one is given up by mst_posix_free(). */
+    /* mst_posix_free() gives up another one. */
     assert_int_equal(resolve_once("hang.test", 80), 0);
     sem_wait(&hang_entered);
     mst_posix_free(&posix);
@@ -437,12 +427,9 @@ TEST_CASE(no_descriptor_is_an_error) {
     assert_int_equal(real_descriptors(), descriptors);
 }
 
-/* ------------------------------------------------------------------------
- * Connect
- * ------------------------------------------------------------------------ */
+/* ---- Connect ---- */
 
 TEST_CASE(connects_and_passes_bytes) {
-    static const char *const hosts[] = {"127.0.0.1", "::1"};
 
     for (size_t i = 0; i < 2; i++) {
         int peer = connected_pair(hosts[i]);
@@ -469,7 +456,7 @@ TEST_CASE(connects_and_passes_bytes) {
     }
 }
 
-/* What a program prints must not go to a resolution, nor to the peer. */
+/* The program's output must not go to the resolver or the peer. */
 TEST_CASE(no_socket_becomes_a_standard_stream) {
     int listener = real_socket("127.0.0.1", 0);
     int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -498,7 +485,7 @@ TEST_CASE(no_socket_becomes_a_standard_stream) {
     close(listener);
 }
 
-/* Although there is more to read, what was sent last arrives, and no reset. */
+/* The last data sent arrives, without a reset, although data is unread. */
 TEST_CASE(what_was_sent_last_survives_a_close) {
     static char unread[300000], data[8];
     int peer = connected_pair("127.0.0.1");
@@ -557,7 +544,7 @@ TEST_CASE(unanswered_connect_can_be_left) {
     port.close(port.context, 0);
     assert_int_equal(real_descriptors(), descriptors);
 
-    /* Or for the next address, without a close in between. */
+    /* Also for the next address, without a close in between. */
     assert_int_equal(resolve("many.test", number), MST_POSIX_ADDRESSES_MAX);
     assert_int_equal(port.connect(port.context, 0, 1), 0);
     assert_int_equal(connect_to(2), MST_ERR_REFUSED);
@@ -594,9 +581,7 @@ TEST_CASE(connect_errors_are_named) {
     assert_int_equal(real_descriptors(), descriptors);
 }
 
-/* ------------------------------------------------------------------------
- * Send, receive, close
- * ------------------------------------------------------------------------ */
+/* ---- Send, receive, close ---- */
 
 TEST_CASE(full_buffer_takes_a_part) {
     enum { BLOCK = 1 << 20 };
@@ -696,7 +681,7 @@ TEST_CASE(close_is_legal_at_any_time) {
     port.close(port.context, 0);
     close(peer);
     assert_int_equal(real_descriptors(), descriptors);
-    /* And the link serves again. */
+    /* The link can be used again. */
     close(connected_pair("127.0.0.1"));
     mst_posix_free(&posix);
     mst_posix_free(&posix);

@@ -1,10 +1,9 @@
 /*
- * Tests of the POSIX port's loader of trust stores: what it takes, what it
- * refuses and under which name, and that no file makes it crash or leak.
+ * Tests of the POSIX port's loader of trust stores: what it accepts, what it
+ * refuses with which error, and that no file makes it crash or leak.
  *
- * The certificates are made by the openssl command in a directory of the
- * test's own. The system's store is stood in for by a file of the test, for
- * which open() is replaced here.
+ * The openssl command makes the certificates in a temporary directory. open()
+ * is replaced here, to open a file of the test in place of the system's store.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -22,11 +21,14 @@
 
 #include "real.h"
 
+#define PEM(base64) \
+    "-----BEGIN CERTIFICATE-----\n" base64 "-----END CERTIFICATE-----\n"
+
 static struct mst_posix_anchors anchors;
 static char directory[] = "/tmp/mst-anchors-XXXXXX";
 
-/* What stands for the first of the system's stores: a file, or NULL for the
- * system's own; "" for a system without any store. */
+/* The file opened in place of the system's stores; NULL for the system's own,
+ * "" for a system without a store. */
 static const char *system_store;
 
 int open(const char *file, int oflag, ...) {
@@ -43,11 +45,9 @@ int open(const char *file, int oflag, ...) {
     return real(file, oflag, 0600);
 }
 
-/* ------------------------------------------------------------------------
- * Helpers
- * ------------------------------------------------------------------------ */
+/* ---- Helpers ---- */
 
-/* The name of a file in the test's directory; lives until the next call. */
+/* The path of a file in the test's directory. Valid until the next call. */
 static const char *file_name(const char *name) {
     static char path[128];
 
@@ -80,7 +80,7 @@ static int load(const char *name) {
     return mst_posix_anchors_load(&anchors, file_name(name));
 }
 
-/* Loads a file with this content. It lies in memory, for there are many. */
+/* Loads a file with this content. It is in memory because there are many. */
 static int load_text(const char *data, size_t len) {
     static char path[64];
     int fd = memfd_create("text.pem", 0);
@@ -95,7 +95,7 @@ static int load_text(const char *data, size_t len) {
     return rc;
 }
 
-/* The descriptor that would be opened next: all are closed that were. */
+/* The next descriptor to be opened. It stays equal if none leaks. */
 static int next_descriptor(void) {
     int fd = dup(0);
 
@@ -103,7 +103,7 @@ static int next_descriptor(void) {
     return fd;
 }
 
-/* BearSSL's judgement of the leaf under the anchors that are loaded. */
+/* BearSSL's result for the leaf with the loaded anchors. */
 static unsigned judge_leaf(void) {
     static char leaf[4096];
     size_t len = file_read("leaf.der", leaf, sizeof leaf);
@@ -121,8 +121,8 @@ static unsigned judge_leaf(void) {
     return (*class)->end_chain(class);
 }
 
-/* An EC authority with a leaf, an RSA authority, an Ed25519 one, a certificate
- * that is no authority's, and the EC authority's of X.509 version 1. */
+/* An EC authority with a leaf, an RSA and an Ed25519 authority, a certificate
+ * without the CA flag, and the EC authority in X.509 version 1. */
 static const char make_certificates[] =
     "ca() { name=$1; shift; openssl req -x509 -nodes -days 30 "
     "-subj \"/O=mini_stream/CN=Test $name\" -keyout $name.key "
@@ -183,9 +183,7 @@ static void assert_error(int rc, int error) {
     assert_int_equal(anchors.len, 0);
 }
 
-/* ------------------------------------------------------------------------
- * Good files
- * ------------------------------------------------------------------------ */
+/* ---- Good files ---- */
 
 TEST_CASE(anchor_verifies_its_leaf) {
     int descriptor = next_descriptor();
@@ -215,15 +213,14 @@ TEST_CASE(bundle_gives_all_that_can_be_used) {
     assert_int_equal(at[0].flags, BR_X509_TA_CA);
     assert_int_equal(at[1].pkey.key_type, BR_KEYTYPE_EC);
     assert_int_equal(at[1].pkey.key.ec.curve, BR_EC_secp256r1);
-    /* For direct trust only. */
+    /* Only for direct trust. */
     assert_int_equal(at[2].pkey.key.ec.curve, BR_EC_secp384r1);
     assert_int_equal(at[2].flags, 0);
     assert_int_equal(anchors.leaves, 1);
     assert_int_equal(judge_leaf(), 0);
 }
 
-/* Version 1 has no CA flag: what it has issued is not taken, and that is said
- * when it is loaded. */
+/* Version 1 has no CA flag: it cannot issue, which the loader reports. */
 TEST_CASE(a_root_of_version_1_issues_nothing) {
     assert_int_equal(load("v1.pem"), 0);
     assert_int_equal(anchors.len, 1);
@@ -233,7 +230,7 @@ TEST_CASE(a_root_of_version_1_issues_nothing) {
     assert_int_equal(anchors.leaves, 0);
 }
 
-/* An editor has put one before the first line. */
+/* An editor may write one before the first line. */
 TEST_CASE(a_byte_order_mark_is_passed_over) {
     char text[2048] = "\xEF\xBB\xBF";
     size_t len = 3 + file_read("ec.pem", text + 3, sizeof text - 3);
@@ -241,7 +238,7 @@ TEST_CASE(a_byte_order_mark_is_passed_over) {
     assert_int_equal(load_text(text, len), 0);
     assert_int_equal(anchors.len, 1);
     assert_int_equal(judge_leaf(), 0);
-    text[1] = 'x'; /* this is none, and no line of a certificate */
+    text[1] = 'x'; /* no mark, so the first line is not a certificate's */
     assert_error(load_text(text, len), MST_POSIX_ERR_EMPTY);
     assert_error(load_text("\xEF\xBB\xBF", 3), MST_POSIX_ERR_EMPTY);
 }
@@ -275,14 +272,12 @@ TEST_CASE(text_and_line_ends_do_not_matter) {
     }
     assert_int_equal(load_text(text, n), 0);
     assert_int_equal(judge_leaf(), 0);
-    /* The last line without its end. */
+    /* Without the end of the last line. */
     assert_int_equal(load_text(one, len - 1), 0);
     assert_int_equal(judge_leaf(), 0);
 }
 
-/* ------------------------------------------------------------------------
- * Bad files
- * ------------------------------------------------------------------------ */
+/* ---- Bad files ---- */
 
 TEST_CASE(missing_file) {
     assert_error(load("none.pem"), MST_POSIX_ERR_FILE);
@@ -301,19 +296,14 @@ TEST_CASE(nothing_in_it) {
 }
 
 TEST_CASE(not_pem) {
-    static const char text[] = "-----BEGIN CERTIFICATE-----\n"
-                               "MIIB*not base64*\n"
-                               "-----END CERTIFICATE-----\n";
+    static const char text[] = PEM("MIIB*not base64*\n");
 
     assert_error(load_text(text, sizeof text - 1), MST_POSIX_ERR_PEM);
 }
 
 TEST_CASE(not_a_certificate) {
-    static const char text[] = "-----BEGIN CERTIFICATE-----\n"
-                               "AAAAAAAA\n"
-                               "-----END CERTIFICATE-----\n";
-    static const char empty[] = "-----BEGIN CERTIFICATE-----\n"
-                                "-----END CERTIFICATE-----\n";
+    static const char text[] = PEM("AAAAAAAA\n");
+    static const char empty[] = PEM("");
 
     assert_error(load_text(text, sizeof text - 1), MST_POSIX_ERR_CERTIFICATE);
     assert_int_not_equal(anchors.detail, 0);
@@ -327,7 +317,7 @@ TEST_CASE(unknown_kind_of_key) {
     assert_int_equal(anchors.detail, BR_ERR_X509_UNSUPPORTED);
 }
 
-/* A file that is cut short has the certificates that are whole. */
+/* The whole certificates of a truncated file are loaded. */
 TEST_CASE(truncated_everywhere) {
     static const char begin[] = "-----BEGIN CERTIFICATE";
     static const char end[] = "-----END ";
@@ -360,8 +350,7 @@ TEST_CASE(truncated_everywhere) {
     assert_int_equal(whole, 2);
 }
 
-/* Whatever one byte of the file becomes: anchors or a named error. Memory
- * errors and leaks are for the sanitizers to find. */
+/* A changed byte gives anchors or a named error. */
 TEST_CASE(damaged_everywhere) {
     static const char bytes[] = {'\0', '\n', '-', 'A', '=', '\x80'};
     char text[2048];
@@ -390,9 +379,7 @@ TEST_CASE(damaged_everywhere) {
     assert_true(refused > len);
 }
 
-/* ------------------------------------------------------------------------
- * The system's store
- * ------------------------------------------------------------------------ */
+/* ---- The system's store ---- */
 
 TEST_CASE(variable_names_the_store) {
     system_store = "";
@@ -401,12 +388,12 @@ TEST_CASE(variable_names_the_store) {
     assert_int_equal(anchors.len, 1);
     assert_string_equal(anchors.path, file_name("ec.pem"));
     mst_posix_anchors_free(&anchors);
-    /* It says what to trust: nothing else is taken in its place. */
+    /* The variable decides what to trust: there is no fallback. */
     system_store = NULL;
     setenv("SSL_CERT_FILE", file_name("none.pem"), 1);
     assert_error(mst_posix_anchors_load(&anchors, NULL), MST_POSIX_ERR_FILE);
     assert_int_equal(anchors.detail, ENOENT);
-    /* An explicit file goes before it, an empty one is none. */
+    /* An explicit file precedes it. An empty variable does not count. */
     assert_int_equal(load("rsa.pem"), 0);
     mst_posix_anchors_free(&anchors);
     setenv("SSL_CERT_FILE", "", 1);
@@ -420,12 +407,7 @@ TEST_CASE(system_without_a_store) {
 }
 
 TEST_CASE(damage_leaves_the_others) {
-    static const char bad[] = "-----BEGIN CERTIFICATE-----\n"
-                              "AAAAAAAA\n"
-                              "-----END CERTIFICATE-----\n"
-                              "-----BEGIN CERTIFICATE-----\n"
-                              "*\n"
-                              "-----END CERTIFICATE-----\n";
+    static const char bad[] = PEM("AAAAAAAA\n") PEM("*\n");
     static const char cut[] = "-----BEGIN CERTIFICATE-----\nAAAA";
     char text[8192];
     char name[128];
@@ -448,8 +430,7 @@ TEST_CASE(damage_leaves_the_others) {
     assert_int_equal(anchors.skipped, 4);
 }
 
-/* The first certificate is cut off, at each place in turn and also within a
- * line, or has a damaged byte there. */
+/* The first certificate is cut, or has a damaged byte, at each place. */
 TEST_CASE(damage_anywhere_leaves_the_next_one) {
     static const char ways[] = {'\0', '\n', '!', '-'};
     char one[2048], text[4096];
@@ -469,7 +450,7 @@ TEST_CASE(damage_anywhere_leaves_the_next_one) {
             assert_int_equal(judge_leaf(), 0);
         }
     }
-    /* One that is commented out stays out. */
+    /* A certificate that is commented out is not loaded. */
     text[0] = '#';
     len = 1 + file_read("ec.pem", text + 1, sizeof text - 1);
     len += file_read("rsa.pem", text + len, sizeof text - len);
@@ -480,7 +461,7 @@ TEST_CASE(damage_anywhere_leaves_the_next_one) {
     assert_int_equal(judge_leaf(), BR_ERR_X509_NOT_TRUSTED);
 }
 
-/* What has no end is given up, and nobody waits for a writer. */
+/* An endless file is given up, and a FIFO does not wait for a writer. */
 TEST_CASE(endless_files_are_refused) {
     assert_int_equal(mst_posix_anchors_load(&anchors, "/dev/zero"),
                      MST_POSIX_ERR_FILE);
@@ -489,7 +470,7 @@ TEST_CASE(endless_files_are_refused) {
     assert_error(load("fifo"), MST_POSIX_ERR_EMPTY);
 }
 
-/* A pipe is as good as a file. */
+/* A pipe works like a file. */
 TEST_CASE(a_pipe_is_read_to_its_end) {
     char text[2048], path[64];
     size_t len = file_read("ec.pem", text, sizeof text);
@@ -504,7 +485,7 @@ TEST_CASE(a_pipe_is_read_to_its_end) {
     assert_int_equal(judge_leaf(), 0);
 }
 
-/* ------------------------------------------------------------------------ */
+/* ---- Errors ---- */
 
 TEST_CASE(errors_have_texts) {
     for (int error = MST_POSIX_ERR_TOKEN_FOREIGN; error < MST_POSIX_ERR_FILE;

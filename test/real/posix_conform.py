@@ -1,7 +1,7 @@
-"""The port conformance test against its peer: on the POSIX port, with c-ares
-and with a thread for each name, through a real HTTP proxy (tinyproxy) over it,
-and with TLS of OpenSSL and mbedTLS over it and over the proxy; on the port for
-RTOS sockets.
+"""The port conformance test against its peer: on the POSIX port with c-ares and
+with a thread for each name, through a real HTTP proxy (tinyproxy), with TLS of
+OpenSSL and mbedTLS, directly and through the proxy; and on the port for RTOS
+sockets.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -18,8 +18,7 @@ AT_ONCE = 1
 
 
 def conform(port="cares", proxy="", tls=(), library="openssl"):
-    """All its cases, through this proxy and with this certificate and key, or
-    without."""
+    """Runs all cases, with a proxy and a certificate and key, if given."""
     with subprocess.Popen(
             [sys.executable, "port/conform/peer.py", "127.0.0.1", "0", *tls],
             env={"STALL_S": "5", **os.environ},  # the machine may be busy
@@ -35,7 +34,7 @@ def conform(port="cares", proxy="", tls=(), library="openssl"):
 
 
 def certificate(path):
-    """For localhost, its own issuer: the files of it and of its key."""
+    """A self-signed certificate for localhost: its file and its key's."""
     certificates = Certificates(path)
     certificates.issue("peer", "peer", OWN)
     return certificates.path("peer.pem"), certificates.path("peer.key")

@@ -1,6 +1,6 @@
 /*
- * What the POSIX port makes of calls of the system that fail, or do what they
- * seldom do: each is an error with a name, or costs nothing but time.
+ * System calls of the POSIX port that fail, or do what they seldom do: each is
+ * a named error, or only costs time.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -24,8 +24,8 @@
 #include "faults.h"
 #include "support.h"
 
-static size_t asked_len; /* of the last send() or recv() that failed */
-static long result;      /* of a call that does something unusual */
+static size_t asked_len; /* length of the last send() or recv() that failed */
+static long result;      /* result of a call that FAULT() replaces */
 
 #define clock_gettime(...) \
     FAULT("clock_gettime", -1, clock_gettime(__VA_ARGS__))
@@ -69,7 +69,7 @@ static int set_up(void **state) {
     fault_none();
     result = -1;
     memset(&endpoint, 0, sizeof endpoint);
-    endpoint.port = 9; /* discard: nobody is there */
+    endpoint.port = 9; /* discard: nobody listens */
     strcpy(endpoint.host, "127.0.0.1");
     return mst_posix_init(&posix, links, LINKS, &port);
 }
@@ -98,7 +98,7 @@ TEST_CASE(a_device_of_entropy_that_fails_is_an_error) {
     assert_int_equal(entropy_from_device(data, sizeof data), MST_ERR_ENTROPY);
     fault_set("read", 0, EIO);
     assert_int_equal(entropy_from_device(data, sizeof data), MST_ERR_ENTROPY);
-    result = 0; /* its end */
+    result = 0; /* the device's end */
     fault_set("read", 0, 0);
     assert_int_equal(entropy_from_device(data, sizeof data), MST_ERR_ENTROPY);
     result = -1; /* a signal costs nothing */
@@ -120,7 +120,7 @@ TEST_CASE(no_more_is_asked_for_than_an_int_can_say) {
     assert_int_equal(asked_len, INT_MAX);
 }
 
-/* A peer that sends without end does not keep a close waiting. */
+/* A peer that sends without end does not delay a close. */
 TEST_CASE(a_close_reads_so_much_and_no_more) {
     struct mst_posix_link link = {.fd = 0};
 
@@ -155,7 +155,7 @@ TEST_CASE(every_errno_of_a_reset_is_one) {
     }
 }
 
-/* It goes on by itself, or is over at once: what comes of it is seen later. */
+/* It continues by itself or has ended: its result is seen later. */
 TEST_CASE(a_connect_that_is_interrupted_goes_on) {
     for (int i = 0; i < 2; i++) {
         int pair[2];
@@ -194,7 +194,7 @@ TEST_CASE(what_cannot_be_asked_about_a_connection_is_its_error) {
     assert_int_equal(links[0].errors[0], ENOMEM);
 }
 
-/* A wait must not hang where a read cannot be told when to end. */
+/* A wait must not hang if its read cannot have a timeout. */
 TEST_CASE(a_socket_without_a_limit_does_not_block) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
@@ -206,14 +206,10 @@ TEST_CASE(a_socket_without_a_limit_does_not_block) {
     (void)close(fd);
 }
 
-/* ---- what stands for a link that connects ---- */
+/* ---- the descriptors of a link that connects ---- */
 
 TEST_CASE(without_a_set_the_link_is_looked_at) {
-    static const struct {
-        const char *call;
-        unsigned skip, times;
-        int error;
-    } cases[] = {
+    static const struct fault cases[] = {
         {"epoll_create1", 0, 1, EMFILE}, {"timerfd_create", 0, 1, EMFILE},
         {"epoll_ctl", 0, 1, ENOSPC},     {"epoll_ctl", 0, 2, EEXIST},
         {"epoll_ctl", 1, 1, ENOMEM},     {"timerfd_settime", 0, 1, EINVAL},
@@ -224,8 +220,7 @@ TEST_CASE(without_a_set_the_link_is_looked_at) {
     for (size_t i = 0; i < COUNT(cases); i++) {
         const struct pollfd one = {pair[0], POLLIN, 0};
 
-        fault_set(cases[i].call, cases[i].skip, cases[i].error);
-        faults[0].times = cases[i].times;
+        faults[0] = cases[i];
         mst_posix_link_wait(&links[0], &one, 1, 1000);
         assert_true(links[0].naps);
         mst_posix_link_wait(&links[0], &one, 1, 1000);
@@ -262,20 +257,16 @@ static int resolve_until_over(void) {
 }
 
 TEST_CASE(a_resolver_that_cannot_begin_is_an_error) {
-    static const struct {
-        const char *call;
-        unsigned skip;
-        int error;
-    } cases[] = {
-        {"fcntl", 0, EBADF},
-        {"fcntl", 3, EBADF},
-        {"malloc", 0, ENOMEM},
-        {"pthread_attr_init", 0, ENOMEM},
+    static const struct fault cases[] = {
+        {"fcntl", 0, 1, EBADF},
+        {"fcntl", 3, 1, EBADF},
+        {"malloc", 0, 1, ENOMEM},
+        {"pthread_attr_init", 0, 1, ENOMEM},
     };
 
     strcpy(endpoint.host, "localhost");
     for (size_t i = 0; i < COUNT(cases); i++) {
-        fault_set(cases[i].call, cases[i].skip, cases[i].error);
+        faults[0] = cases[i];
         assert_int_equal(resolve_until_over(), MST_ERR_PORT);
         assert_int_equal(port.detail(port.context, 0), cases[i].error);
         port.close(port.context, 0);
@@ -299,7 +290,7 @@ static struct mst_client clients[LINKS];
 static const struct mst_link *objects[LINKS];
 static unsigned char memory[LINKS][MST_MEMORY_LEN(MST_LENGTHS_SMALL)];
 
-/* As many clients as there are links: none of them has begun. */
+/* Initialises a client for each link. None is polled yet. */
 static void clients_open(void) {
     static struct mst_memory memories[LINKS];
 
@@ -350,7 +341,7 @@ TEST_CASE(what_was_read_ahead_is_for_who_reads) {
     assert_false(link_has_read(&links[0], MST_WANT_READ));
 }
 
-/* A read may block for longer than it was told to: the kernel has ticks. */
+/* A read may block longer than its timeout, which the kernel rounds. */
 TEST_CASE(a_read_that_blocks_too_long_leaves_no_time) {
     uint32_t ms = 0;
     int pair[2];
@@ -368,7 +359,7 @@ TEST_CASE(a_read_that_blocks_too_long_leaves_no_time) {
     (void)close(pair[1]);
 }
 
-/* A deadline that comes sooner than the next look at a link. */
+/* A deadline before the next look at a link. */
 TEST_CASE(a_deadline_comes_before_a_nap_ends) {
     clients_open();
     links[0].naps = true;
@@ -378,7 +369,7 @@ TEST_CASE(a_deadline_comes_before_a_nap_ends) {
     assert_int_equal(mst_posix_next(&posix), -1);
 }
 
-/* The same object twice, or others than at the last wait. */
+/* An object twice, or other objects than in the last wait. */
 TEST_CASE(any_objects_can_be_waited_for) {
     const struct mst_link *others[LINKS];
 
@@ -397,7 +388,7 @@ TEST_CASE(any_objects_can_be_waited_for) {
     assert_int_equal(mst_posix_next(&posix), -1);
 }
 
-/* One can go on at once, one has something to read, one wants nothing. */
+/* One is due at once, one has data to read, one wants nothing. */
 TEST_CASE(all_that_can_go_on_are_told) {
     int pair[2];
 
@@ -412,7 +403,7 @@ TEST_CASE(all_that_can_go_on_are_told) {
     (void)close(pair[1]);
 }
 
-/* A list that cannot take a descriptor is an error of the wait. */
+/* If the list cannot take a descriptor, the wait fails. */
 TEST_CASE(a_list_that_is_full_is_an_error) {
     int pair[2];
 
@@ -422,7 +413,7 @@ TEST_CASE(a_list_that_is_full_is_an_error) {
     fault_set("epoll_ctl", 0, ENOSPC);
     assert_int_equal(mst_posix_wait(&posix, objects, LINKS, 0), MST_ERR_PORT);
     assert_int_equal(mst_posix_wait(&posix, objects, LINKS, 0), 1);
-    /* Also for one that nothing but what comes can wake up. */
+    /* Also for a link that only received data can wake up. */
     port.close(port.context, 1);
     (void)close(pair[1]);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);

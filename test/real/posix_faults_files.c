@@ -1,6 +1,6 @@
 /*
- * What the POSIX port's readers and writers of files make of calls of the
- * system that fail: the file of tokens, and the trust store.
+ * System calls that fail in the POSIX port's readers and writers of files: the
+ * file of tokens, and the trust store.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -69,7 +69,7 @@ static void save(const char *token) {
     port.token_save(port.context, key, token, strlen(token), UNTIL);
 }
 
-/* The token that is stored is this one; "": none is. */
+/* Expects this stored token, or none for "". */
 static void expect_stored(const char *expected) {
     char token[64] = "";
     int64_t until_s;
@@ -80,24 +80,22 @@ static void expect_stored(const char *expected) {
     assert_string_equal(token, expected);
 }
 
-/* Nothing is lost, and the error is told, whichever call fails. */
+/* Whichever call fails, nothing is lost and the error is reported. */
 TEST_CASE(a_call_that_fails_leaves_the_old_file) {
-    static const struct {
-        const char *call;
-        unsigned skip;
-        int error;
-    } cases[] = {
-        {"open", 0, EACCES},  {"open", 1, EACCES},  {"open", 2, EACCES},
-        {"open", 3, EACCES},  {"open", 4, EACCES},  {"flock", 0, ENOLCK},
-        {"close", 2, EIO},    {"write", 0, ENOSPC}, {"write", 1, ENOSPC},
-        {"write", 2, ENOSPC}, {"write", 3, ENOSPC}, {"write", 4, ENOSPC},
-        {"rename", 0, EXDEV},
+    static const struct fault cases[] = {
+        {"open", 0, 1, EACCES},  {"open", 1, 1, EACCES},
+        {"open", 2, 1, EACCES},  {"open", 3, 1, EACCES},
+        {"open", 4, 1, EACCES},  {"flock", 0, 1, ENOLCK},
+        {"close", 2, 1, EIO},    {"write", 0, 1, ENOSPC},
+        {"write", 1, 1, ENOSPC}, {"write", 2, 1, ENOSPC},
+        {"write", 3, 1, ENOSPC}, {"write", 4, 1, ENOSPC},
+        {"rename", 0, 1, EXDEV},
     };
 
     save("old");
     assert_int_equal(posix.token_error, 0);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        fault_set(cases[i].call, cases[i].skip, cases[i].error);
+        faults[0] = cases[i];
         save("new");
         assert_null(faults[0].call);
         assert_int_equal(posix.token_error, MST_POSIX_ERR_TOKEN_FILE);
@@ -109,7 +107,7 @@ TEST_CASE(a_call_that_fails_leaves_the_old_file) {
     expect_stored("new");
 }
 
-/* Of two errors the first is told. */
+/* The first of two errors is reported. */
 TEST_CASE(a_file_that_cannot_be_closed_either) {
     char line[8] = "text";
     const struct token_line token = {
@@ -164,7 +162,7 @@ TEST_CASE(a_file_that_cannot_be_removed_is_told) {
     save("");
     assert_int_equal(posix.token_error, MST_POSIX_ERR_TOKEN_FILE);
     assert_int_equal(posix.token_detail, EBUSY);
-    fault_set("unlink", 0, ENOENT); /* somebody else was faster */
+    fault_set("unlink", 0, ENOENT); /* another program was faster */
     save("");
     assert_int_equal(posix.token_error, 0);
     save("");
@@ -185,6 +183,7 @@ TEST_CASE(a_path_that_is_too_long_is_told) {
 /* ---- the trust store ---- */
 
 TEST_CASE(without_memory_there_are_no_anchors) {
+    struct mst_posix_anchors anchors;
     char command[1024];
     int rc = MST_POSIX_ERR_MEMORY;
     unsigned skip = 0;
@@ -196,8 +195,6 @@ TEST_CASE(without_memory_there_are_no_anchors) {
                    lock, path, aside, path, aside, aside, path);
     assert_int_equal(system(command), 0);
     for (; rc == MST_POSIX_ERR_MEMORY; skip++) {
-        struct mst_posix_anchors anchors;
-
         fault_set("realloc", skip, ENOMEM);
         rc = mst_posix_anchors_load(&anchors, path);
         mst_posix_anchors_free(&anchors);
@@ -205,19 +202,14 @@ TEST_CASE(without_memory_there_are_no_anchors) {
     assert_int_equal(rc, 0);
     assert_int_equal(skip, 4); /* each name with its key, and the list */
     fault_set("read", 0, EIO);
-    assert_int_equal(
-        mst_posix_anchors_load(&(struct mst_posix_anchors){0}, path),
-        MST_POSIX_ERR_FILE);
+    assert_int_equal(mst_posix_anchors_load(&anchors, path),
+                     MST_POSIX_ERR_FILE);
     fault_set("read", 0, EINTR);
-    {
-        struct mst_posix_anchors anchors;
-
-        assert_int_equal(mst_posix_anchors_load(&anchors, path), 0);
-        mst_posix_anchors_free(&anchors);
-    }
+    assert_int_equal(mst_posix_anchors_load(&anchors, path), 0);
+    mst_posix_anchors_free(&anchors);
 }
 
-/* What is no longer part of a certificate makes it malformed. */
+/* Bytes after its end make a certificate malformed. */
 TEST_CASE(bytes_behind_a_certificate_are_no_part_of_it) {
     static br_x509_decoder_context decoder;
     static char der[2048];
@@ -243,7 +235,7 @@ TEST_CASE(bytes_behind_a_certificate_are_no_part_of_it) {
     len = 4 + 256u * (unsigned char)der[2] + (unsigned char)der[3];
     anchor_decode(&decoder, der, len);
     assert_int_equal(br_x509_decoder_last_error(&decoder), 0);
-    anchor_decode(&decoder, der + len, 1); /* a decoder that is through */
+    anchor_decode(&decoder, der + len, 1); /* after the end */
     assert_int_not_equal(br_x509_decoder_last_error(&decoder), 0);
     assert_int_equal(mst_posix_anchors_load(&anchors, aside),
                      MST_POSIX_ERR_CERTIFICATE);
@@ -265,8 +257,7 @@ TEST_CASE(a_certificate_has_two_names) {
     assert_false(anchor_is_certificate("CERTIFICATES"));
 }
 
-/* A decoder that is through takes what comes behind; one that has failed takes
- * nothing. */
+/* Bytes after the end are an error; a decoder that has failed ignores them. */
 TEST_CASE(a_key_that_is_too_large_is_skipped) {
     static struct anchor_loader loader;
 

@@ -1,10 +1,10 @@
 /*
  * Tests of how the POSIX port tries the addresses of a host: families in turn,
- * the next one as well where one has not answered for 250 ms, each once.
+ * each address once, and another one as well if there is no answer for 250 ms.
  *
- * getaddrinfo() is replaced here: the host "list.test" has the addresses that
- * a test gives it. An address that never answers is a listener on the loopback
- * interface whose queue is full: the system drops what comes.
+ * getaddrinfo() is replaced here: a test sets the addresses of "list.test". An
+ * address that never answers is a listener on the loopback interface with a
+ * full queue: the system drops further connections.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -18,13 +18,12 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "real.h"
 
 #define HEAD_START_NS 249000000u /* 250 ms, by a clock of whole ms */
-/* Nothing here takes as long, unless it waits for a stage of the library. */
+/* The longest wait: only a timeout of the library would take longer. */
 #define HANG_NS 120000000000u
 #define MANY (MST_POSIX_FEW + 4)
 
@@ -32,11 +31,9 @@ static struct mst_posix_link links[MANY];
 static struct mst_posix posix;
 static struct mst_port port;
 
-/* ------------------------------------------------------------------------
- * Functions of the system, replaced
- * ------------------------------------------------------------------------ */
+/* ---- Functions of the system, replaced ---- */
 
-static const char *const *names; /* of the addresses, up to NULL */
+static const char *const *names; /* the addresses, up to NULL */
 
 int getaddrinfo(const char *name, const char *service,
                 const struct addrinfo *req, struct addrinfo **pai) {
@@ -55,7 +52,7 @@ int getaddrinfo(const char *name, const char *service,
     return rc;
 }
 
-static char begun[256]; /* addresses that connect() was called with */
+static char begun[256]; /* the addresses of all calls of connect() */
 
 int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len) {
     const struct sockaddr *to = addr.__sockaddr__;
@@ -68,7 +65,7 @@ int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len) {
     return real(fd, addr, len);
 }
 
-static bool no_lists; /* the system has no descriptor for one */
+static bool no_lists; /* epoll_create1() fails: no descriptor is left */
 
 int epoll_create1(int flags) {
     REAL_OF(epoll_create1);
@@ -80,16 +77,14 @@ int epoll_create1(int flags) {
     return real(flags);
 }
 
-/* ------------------------------------------------------------------------
- * Addresses that answer, refuse or say nothing
- * ------------------------------------------------------------------------ */
+/* ---- Addresses that answer, refuse or stay silent ---- */
 
 static struct { int fd, fillers[REAL_FILLERS]; } listeners[8];
 static size_t listeners_count;
-static uint16_t number; /* the port of all */
+static uint16_t number; /* the port of all addresses */
 static int descriptors; /* before the test */
 
-/* Listens at an address, with the port that all have. */
+/* Listens at an address. Returns its index in listeners. */
 static size_t answers(const char *host, int backlog) {
     int fd = real_socket(host, number);
 
@@ -139,9 +134,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* ------------------------------------------------------------------------
- * One link
- * ------------------------------------------------------------------------ */
+/* ---- One link ---- */
 
 static uint64_t now_ns(void) {
     return port.now_ns(port.context);
@@ -174,7 +167,7 @@ static int connect_to(int address) {
     return rc;
 }
 
-/* Looks for so long, while nothing comes of it. */
+/* Calls connect() for this time; it must not end. */
 static void connect_in_vain(int address, uint64_t ns) {
     uint64_t begin_ns = now_ns();
 
@@ -184,7 +177,7 @@ static void connect_in_vain(int address, uint64_t ns) {
     } while (now_ns() - begin_ns < ns);
 }
 
-/* Looks until these were begun, while nothing comes of it. */
+/* Calls connect() until these attempts have begun; it must not end. */
 static void connect_until(int address, const char *list) {
     uint64_t begin_ns = now_ns();
 
@@ -217,7 +210,7 @@ TEST_CASE(families_take_turns) {
         {{"::1", "::2", "::3", "127.0.0.1"}, "::1 127.0.0.1 ::2 ::3"},
         {{"127.0.0.1", "::1", "::2", "127.0.0.2", "127.0.0.3"},
          "127.0.0.1 ::1 127.0.0.2 ::2 127.0.0.3"},
-        /* More than are kept: the other family is not left out. */
+        /* More addresses than are kept: the other family is not left out. */
         {{"::1", "::2", "::3", "::4", "::5", "::6", "::7", "::8", "::9", "::a",
           "::b", "::c", "::d", "::e", "::f", "::10", "::11", "127.0.0.1",
           "127.0.0.2"},
@@ -230,21 +223,19 @@ TEST_CASE(families_take_turns) {
         int count = resolve(cases[i].list);
 
         for (int n = 0; n < count; n++) {
-            const struct sockaddr *to = &links[0].answer.addresses[n].any;
+            const union mst_posix_address *to = &links[0].answer.addresses[n];
             size_t len = strlen(order);
 
             order[len++] = ' ';
-            getnameinfo(to,
-                        to->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                                  : sizeof(struct sockaddr_in),
-                        order + len, (socklen_t)(sizeof order - len), NULL, 0,
+            getnameinfo(&to->any, sizeof *to, order + len,
+                        (socklen_t)(sizeof order - len), NULL, 0,
                         NI_NUMERICHOST);
         }
         assert_string_equal(order + 1, cases[i].order);
     }
 }
 
-/* Whichever family is broken, and comes first. */
+/* With either family broken and first. */
 TEST_CASE(broken_first_costs_its_head_start) {
     static const char *const lists[][3] = {{"::1", "127.0.0.1", NULL},
                                            {"127.0.0.1", "::1", NULL}};
@@ -264,11 +255,11 @@ TEST_CASE(broken_first_costs_its_head_start) {
         peer = accept(listeners[1].fd, NULL, NULL);
         assert_int_equal(port.send(port.context, 0, "x", 1), 1);
 
-        /* The other one was not used yet, and is what comes next. */
+        /* The other one was not used yet and comes next. */
         begun[0] = '\0';
         connect_in_vain(1, HEAD_START_NS * 2);
         assert_string_equal(begun, lists[i][0]);
-        /* And the winner's number is its own. */
+        /* The winner keeps its number. */
         assert_int_equal(connect_to(0), 1);
         expect_peer(lists[i][1]);
         close(peer);
@@ -277,7 +268,7 @@ TEST_CASE(broken_first_costs_its_head_start) {
     }
 }
 
-/* One that answers at once has no rival. */
+/* If the first answers at once, no other is tried. */
 TEST_CASE(good_first_is_alone) {
     answers("::1", 1);
     answers("127.0.0.1", 1);
@@ -299,7 +290,7 @@ TEST_CASE(refused_are_each_tried_once) {
         assert_int_equal(port.detail(port.context, 0), ECONNREFUSED);
     }
     assert_string_equal(begun, "127.0.0.1 ::1 127.0.0.2 127.0.0.3");
-    /* From another one on, as after an attempt that got stuck. */
+    /* Starting with another one, as after an attempt that hung. */
     port.close(port.context, 0);
     assert_int_equal(resolve(list), 4);
     for (int i = 0; i < 4; i++) {
@@ -308,7 +299,7 @@ TEST_CASE(refused_are_each_tried_once) {
     assert_string_equal(begun, "127.0.0.2 127.0.0.3 127.0.0.1 ::1");
 }
 
-/* An error is told when its address is asked for, and tried no second time. */
+/* An error is reported when its address is asked for, without a new attempt. */
 TEST_CASE(error_waits_for_its_turn) {
     says_nothing("::1");
     assert_int_equal(RESOLVE("::1", "127.0.0.1", "127.0.0.2"), 3);
@@ -319,7 +310,7 @@ TEST_CASE(error_waits_for_its_turn) {
     assert_string_equal(begun, "::1 127.0.0.1 127.0.0.2");
 }
 
-/* Those that fail lose no time: fourteen with a head start each were 3.5 s. */
+/* Failures cost no time: fourteen head starts would be 3.5 s. */
 TEST_CASE(failure_lets_the_next_begin) {
     uint64_t begin_ns;
 
@@ -337,7 +328,7 @@ TEST_CASE(failure_lets_the_next_begin) {
     expect_peer("127.0.0.14");
 }
 
-/* The system asks again after a second. */
+/* The system repeats its request after a second. */
 TEST_CASE(late_answer_of_the_first_counts) {
     size_t first = says_nothing("::1");
     int peer;
@@ -355,7 +346,7 @@ TEST_CASE(late_answer_of_the_first_counts) {
     assert_string_equal(begun, "::1 127.0.0.1");
 }
 
-/* The library goes on to the next address after a while. */
+/* The library moves on to the next address after a while. */
 TEST_CASE(race_goes_on_without_the_one_that_was_left) {
     says_nothing("::1");
     says_nothing("127.0.0.1");
@@ -365,11 +356,11 @@ TEST_CASE(race_goes_on_without_the_one_that_was_left) {
     assert_int_equal(connect_to(1), 1);
     expect_peer("127.0.0.2");
     assert_string_equal(begun, "::1 127.0.0.1 127.0.0.2");
-    /* What is left is the one that was beaten. */
+    /* The address that was beaten is left. */
     connect_until(2, "::1 127.0.0.1 127.0.0.2 127.0.0.1");
 }
 
-/* Whichever comes next, they race again. */
+/* Whichever comes next, the beaten ones race again. */
 TEST_CASE(beaten_were_not_used) {
     says_nothing("::1");
     says_nothing("127.0.0.1");
@@ -398,8 +389,8 @@ TEST_CASE(close_leaves_nothing) {
     }
 }
 
-/* Whatever the addresses do: one that answers is found, before it each is
- * tried once at most, and where none does each is tried once. */
+/* In any list: an address that answers is found, after at most one attempt at
+ * each other; if none answers, each is tried once. */
 TEST_CASE(any_list_is_gone_through) {
     static const char *const hosts[] = {"127.0.0.1", "::1", "127.0.0.2",
                                         "127.0.0.3"};
@@ -447,12 +438,10 @@ TEST_CASE(any_list_is_gone_through) {
     }
 }
 
-/* ------------------------------------------------------------------------
- * Waiting
- * ------------------------------------------------------------------------ */
+/* ---- Waiting ---- */
 
-/* All get past two addresses that are broken: none sleeps for longer, and
- * none wakes up all the time. */
+/* All clients get past two broken addresses: none sleeps too long, and none
+ * wakes up all the time. */
 static void get_past(size_t count, bool own_loop) {
     static const char *const list[] = {"::1", "127.0.0.1", "127.0.0.2", NULL};
     static struct real_clients clients;
@@ -473,8 +462,8 @@ static void get_past(size_t count, bool own_loop) {
     passed_ns = now_ns() - begin_ns;
     assert_true(passed_ns < HANG_NS);
     assert_true(passed_ns >= 2 * HEAD_START_NS);
-    /* A few for each stage of each; asleep without a list of the system's
-     * it looks every 10 ms. */
+    /* A few for each stage of each client. Without an epoll list, a sleeping
+     * client looks every 10 ms. */
     assert_true((size_t)waits <
                 20 * count + (no_lists ? passed_ns / 5000000 : 0));
     for (size_t i = 0; i < count; i++) {
@@ -502,7 +491,7 @@ TEST_CASE(own_loop_of_many_wakes_up_in_between) {
     get_past(MANY, true);
 }
 
-/* As on a system that has no descriptor for several. */
+/* As on a system without a free descriptor for a list. */
 TEST_CASE(waits_without_a_list) {
     no_lists = true;
     get_past(1, false);

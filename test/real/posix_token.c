@@ -21,7 +21,7 @@
 #include "mst_posix.h"
 
 #define KEY 0x01ABCDEFu
-#define UNTIL INT64_C(4102444800) /* no clock of a test is there yet */
+#define UNTIL INT64_C(4102444800) /* the year 2100 */
 #define TOKEN "abc.DEF-123_~+/=="
 #define FIRST "mini_stream-tokens 3\n"
 #define LAST "end\n"
@@ -32,15 +32,17 @@ static char path[64], aside[80], lock[80], other[80];
 static struct mst_posix_link links[1];
 static struct mst_posix posix;
 static struct mst_port port;
-static uid_t user; /* whom geteuid() names */
+static char longest[MST_TOKEN_MAX + 1]; /* a token of the greatest length */
+static uid_t user;                      /* the result of geteuid() */
 
-/* Stands in for the libc's: the file of another user needs no second one. */
+/* Replaces libc's function: tests another user's file without another user. */
 uid_t geteuid(void) {
     return user;
 }
 
 static int make_directory(void **state) {
     (void)state;
+    memset(longest, 'x', MST_TOKEN_MAX);
     if (mkdtemp(directory) == NULL) {
         return -1;
     }
@@ -63,7 +65,7 @@ static int set_up(void **state) {
            mst_posix_token_file(&posix, &port, path) != 0;
 }
 
-/* The program starts again. */
+/* Starts with a new port, like a restarted program. */
 static void restart(void) {
     void *none = NULL;
 
@@ -71,35 +73,29 @@ static void restart(void) {
     assert_int_equal(set_up(&none), 0);
 }
 
-/* A key of this number alone. */
-struct key {
-    uint8_t bytes[MST_TOKEN_KEY_LEN];
-};
-
-static struct key key_of(uint32_t number) {
-    struct key key = {{0}};
+/* The key that ends with this number. Valid until the thread's next call. */
+static const uint8_t *key_of(uint32_t number) {
+    static _Thread_local uint8_t key[MST_TOKEN_KEY_LEN];
 
     for (unsigned i = 0; i < 4; i++) {
-        key.bytes[MST_TOKEN_KEY_LEN - 1 - i] = (uint8_t)(number >> 8 * i);
+        key[MST_TOKEN_KEY_LEN - 1 - i] = (uint8_t)(number >> 8 * i);
     }
     return key;
 }
 
 static void save(uint32_t key, const char *token) {
-    port.token_save(port.context, key_of(key).bytes, token, strlen(token),
-                    UNTIL);
+    port.token_save(port.context, key_of(key), token, strlen(token), UNTIL);
 }
 
 static void forget(uint32_t key) {
-    port.token_save(port.context, key_of(key).bytes, NULL, 0, 0);
+    port.token_save(port.context, key_of(key), NULL, 0, 0);
 }
 
 static int load_into(uint32_t key, char *token, size_t cap, int64_t *until_s) {
-    return port.token_load(port.context, key_of(key).bytes, token, cap,
-                           until_s);
+    return port.token_load(port.context, key_of(key), token, cap, until_s);
 }
 
-/* Loads with this key: the token, or "". */
+/* Loads the token of this key, or "". */
 static const char *load(uint32_t key) {
     static char token[MST_TOKEN_MAX + 1];
     int64_t until_s = 0;
@@ -113,14 +109,14 @@ static const char *load(uint32_t key) {
     return token;
 }
 
-/* What went wrong since the last look. */
+/* Expects this error since the last call. */
 static void assert_error(int error, int detail) {
     assert_int_equal(posix.token_error, error);
     assert_int_equal(posix.token_detail, detail);
     posix.token_error = posix.token_detail = 0;
 }
 
-/* Nothing went wrong at last, unless the test has looked at it. */
+/* Expects no error that the test has not checked. */
 static int tear_down(void **state) {
     (void)state;
     assert_error(0, 0);
@@ -157,20 +153,14 @@ static void assert_mode(const char *name, mode_t mode) {
     assert_int_equal(status.st_mode, S_IFREG | mode);
 }
 
-/* ------------------------------------------------------------------------
- * What is kept
- * ------------------------------------------------------------------------ */
+/* ---- Contents ---- */
 
 TEST_CASE(what_was_saved_is_loaded) {
-    char longest[MST_TOKEN_MAX + 1];
-
     assert_string_equal(load(KEY), "");
     save(KEY, TOKEN);
     assert_string_equal(load(KEY), TOKEN);
     save(KEY, "another");
     assert_string_equal(load(KEY), "another");
-    memset(longest, 'x', sizeof longest - 1);
-    longest[sizeof longest - 1] = '\0';
     save(KEY, longest);
     assert_string_equal(load(KEY), longest);
     forget(KEY);
@@ -198,10 +188,10 @@ TEST_CASE(keys_are_kept_side_by_side) {
     assert_string_equal(load(0), "second");
     assert_string_equal(load(UINT32_MAX), "third");
 
-    /* Replaced, forgotten, with an end of its own: the others stay. */
+    /* One is replaced, one forgotten, one has another end: the others stay. */
     save(0, "anew");
     forget(UINT32_MAX);
-    port.token_save(port.context, key_of(7).bytes, BYTES("fourth"), INT64_MAX);
+    port.token_save(port.context, key_of(7), BYTES("fourth"), INT64_MAX);
     restart();
     assert_string_equal(load(KEY), "first");
     assert_string_equal(load(0), "anew");
@@ -217,19 +207,15 @@ TEST_CASE(keys_are_kept_side_by_side) {
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
-/* As many as there is room for, each as long as can be; then the one that was
- * saved first makes room. */
+/* As many of the longest tokens as fit. Then the one saved first makes room. */
 TEST_CASE(the_oldest_makes_room) {
-    static char longest[MST_TOKEN_MAX + 1];
-
-    memset(longest, 'x', sizeof longest - 1);
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
         save(i, longest);
     }
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
         assert_string_equal(load(i), longest);
     }
-    save(0, "anew"); /* 1 is the oldest now */
+    save(0, "anew"); /* now 1 is the oldest */
     save(KEY, TOKEN);
     assert_string_equal(load(1), "");
     assert_string_equal(load(0), "anew");
@@ -240,15 +226,12 @@ TEST_CASE(the_oldest_makes_room) {
 }
 
 TEST_CASE(the_longest_lines_fit) {
-    static char longest[MST_TOKEN_MAX];
     static char token[MST_TOKEN_MAX];
     int64_t until_s;
 
-    memset(longest, 'x', sizeof longest);
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
         int64_t end = i < MST_POSIX_TOKENS_MAX - 1 ? INT64_MAX : INT64_MIN;
-        port.token_save(port.context, key_of(i).bytes, longest, sizeof longest,
-                        end);
+        port.token_save(port.context, key_of(i), longest, MST_TOKEN_MAX, end);
     }
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
         assert_int_equal(load_into(i, token, sizeof token, &until_s),
@@ -257,12 +240,12 @@ TEST_CASE(the_longest_lines_fit) {
     assert_true(until_s == INT64_MIN);
 }
 
-/* Before any that is good, whichever came first. */
+/* It goes before any valid one, whichever was saved first. */
 TEST_CASE(an_expired_one_makes_room) {
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX - 1; i++) {
         save(i, TOKEN);
     }
-    port.token_save(port.context, key_of(KEY).bytes, BYTES("expired"), 1);
+    port.token_save(port.context, key_of(KEY), BYTES("expired"), 1);
     save(KEY + 1, TOKEN);
     assert_string_equal(load(KEY), "");
     assert_string_equal(load(KEY + 1), TOKEN);
@@ -271,9 +254,7 @@ TEST_CASE(an_expired_one_makes_room) {
     }
 }
 
-/* ------------------------------------------------------------------------
- * Whose file it is
- * ------------------------------------------------------------------------ */
+/* ---- Access to the file ---- */
 
 TEST_CASE(only_the_owner_can_read_it) {
     mode_t mask = umask(0);
@@ -284,7 +265,7 @@ TEST_CASE(only_the_owner_can_read_it) {
     assert_mode(lock, 0600);
 }
 
-/* Neither loaded nor replaced. */
+/* The file is neither loaded nor replaced. */
 static void assert_refused(int error, int detail) {
     assert_string_equal(load(KEY), "");
     assert_error(error, detail);
@@ -313,7 +294,7 @@ TEST_CASE(a_file_of_another_user_is_left_alone) {
     assert_string_equal(load(KEY), TOKEN);
 }
 
-/* Whatever is there by mistake stays, and no lock comes next to it. */
+/* A file that is there by mistake stays, without a lock next to it. */
 TEST_CASE(a_strange_file_is_left_alone) {
     static const struct {
         const char *text;
@@ -334,7 +315,7 @@ TEST_CASE(a_strange_file_is_left_alone) {
     assert_int_not_equal(access(lock, F_OK), 0);
 }
 
-/* Neither reads nor overwrites what a link leads to. */
+/* The target of a link is neither read nor overwritten. */
 TEST_CASE(a_symbolic_link_is_not_followed) {
     char text[80];
 
@@ -352,7 +333,7 @@ TEST_CASE(a_symbolic_link_is_not_followed) {
     assert_int_equal(unlink(aside), 0);
     save(KEY, TOKEN);
 
-    /* The lock has no contents, but a link would make a file. */
+    /* The lock has no contents, but a followed link would create a file. */
     assert_int_equal(unlink(other), 0);
     assert_int_equal(unlink(lock), 0);
     assert_int_equal(symlink(other, lock), 0);
@@ -362,7 +343,7 @@ TEST_CASE(a_symbolic_link_is_not_followed) {
     assert_string_equal(load(KEY), TOKEN);
 }
 
-/* Nobody writes to it: it is not waited for. */
+/* It does not wait for a writer. */
 TEST_CASE(a_fifo_counts_for_nothing) {
     struct stat status;
 
@@ -379,9 +360,7 @@ TEST_CASE(a_directory_counts_for_nothing) {
     assert_int_equal(rmdir(path), 0);
 }
 
-/* ------------------------------------------------------------------------
- * What is in it
- * ------------------------------------------------------------------------ */
+/* ---- Format of the file ---- */
 
 static void assert_damaged(const char *text, size_t len) {
     write_file(path, text, len);
@@ -405,7 +384,7 @@ TEST_CASE(a_file_that_is_cut_off_counts_for_nothing) {
     assert_string_equal(load(KEY + 1), TOKEN);
 }
 
-/* Its keys were hashes of 32 bits. */
+/* The keys of version 2 were hashes of 32 bits. */
 TEST_CASE(tokens_of_an_older_version_are_ignored) {
     char text[256];
 
@@ -419,7 +398,7 @@ TEST_CASE(tokens_of_an_older_version_are_ignored) {
     assert_memory_equal(text, FIRST, sizeof FIRST - 1);
 }
 
-/* One damaged line makes the whole file one that nobody wrote so. */
+/* One damaged line makes the whole file invalid. */
 TEST_CASE(a_garbled_file_counts_for_nothing) {
 #define ZEROS "000000000000000000000000"
 #define GOOD ZEROS "01abcdef 4102444800 abc\n"
@@ -466,8 +445,8 @@ TEST_CASE(a_garbled_file_counts_for_nothing) {
     }
 }
 
-/* Bytes changed at random: nothing is read or written beyond a buffer, and
- * what is called damaged gives no token. */
+/* Random bytes are changed: no access beyond a buffer, and no token from a
+ * file that is reported as damaged. */
 TEST_CASE(random_damage_is_survived) {
     char text[512], bad[512], token[MST_TOKEN_MAX];
     unsigned seed = 1;
@@ -490,9 +469,9 @@ TEST_CASE(random_damage_is_survived) {
         got = load_into(KEY + (unsigned)i % 8, token, sizeof token, &until_s);
         assert_true(got == 0 || posix.token_error == 0);
         if (posix.token_error == MST_POSIX_ERR_TOKEN_FOREIGN) {
-            assert_int_equal(unlink(path), 0); /* it would stay */
+            assert_int_equal(unlink(path), 0); /* save() leaves it alone */
         }
-        port.token_save(port.context, key_of(KEY).bytes, BYTES(TOKEN), UNTIL);
+        port.token_save(port.context, key_of(KEY), BYTES(TOKEN), UNTIL);
         assert_string_equal(load(KEY), TOKEN);
         posix.token_error = 0;
     }
@@ -508,7 +487,7 @@ TEST_CASE(a_huge_file_and_a_small_buffer_are_refused) {
     memset(huge, 'x', sizeof huge);
     memcpy(huge, BYTES(FIRST ZEROS "01abcdef 4102444800 "));
     assert_damaged(huge, sizeof huge);
-    /* Of lengths around the longest that a file may have. */
+    /* Lengths around the greatest length of a file. */
     for (size_t i = 0; i < 64; i++) {
         size_t len = MST_POSIX_TOKENS_MAX * (MST_TOKEN_MAX + 31) + i;
         memcpy(huge + len - 5, BYTES("\n" LAST));
@@ -523,9 +502,7 @@ TEST_CASE(a_huge_file_and_a_small_buffer_are_refused) {
     assert_string_equal(load(KEY), TOKEN);
 }
 
-/* ------------------------------------------------------------------------
- * Saving
- * ------------------------------------------------------------------------ */
+/* ---- Saving ---- */
 
 TEST_CASE(what_a_killed_program_left_is_no_obstacle) {
     char text[16];
@@ -535,7 +512,7 @@ TEST_CASE(what_a_killed_program_left_is_no_obstacle) {
     save(KEY, TOKEN);
     assert_string_equal(load(KEY), TOKEN);
     assert_int_not_equal(access(aside, F_OK), 0);
-    write_file(aside, "mine", 4); /* not its own */
+    write_file(aside, "mine", 4); /* another program's file */
     save(KEY, "another");
     assert_error(MST_POSIX_ERR_TOKEN_FILE, EEXIST);
     assert_int_equal(read_file(aside, text, sizeof text), 4);
@@ -579,7 +556,7 @@ TEST_CASE(a_place_that_cannot_be_written_is_no_error) {
     assert_error(MST_POSIX_ERR_TOKEN_FILE, ENAMETOOLONG);
 }
 
-/* Given up, told, and nothing lost of what is there. */
+/* It gives up and reports it. The stored token stays. */
 TEST_CASE(a_lock_that_is_taken_is_not_waited_for) {
     int fd;
 
@@ -598,8 +575,8 @@ TEST_CASE(a_lock_that_is_taken_is_not_waited_for) {
     assert_string_equal(load(KEY), "another");
 }
 
-/* A client of its own: saves under its key, again and again, and finds it each
- * time. Returns NULL if all went well. */
+/* A separate port: saves under its key again and again, and finds the token
+ * each time. Returns NULL on success. */
 static void *save_often(void *key) {
     struct mst_posix_link its_links[1];
     struct mst_posix mine;
@@ -613,12 +590,12 @@ static void *save_often(void *key) {
         int len = snprintf(token, sizeof token, "token-%d", i);
         do {
             mine.token_error = 0;
-            its.token_save(&mine, key_of(*(uint32_t *)key).bytes, token,
-                           (size_t)len, UNTIL);
+            its.token_save(&mine, key_of(*(uint32_t *)key), token, (size_t)len,
+                           UNTIL);
         } while (mine.token_error == MST_POSIX_ERR_TOKEN_BUSY);
         if (mine.token_error != 0 ||
-            its.token_load(&mine, key_of(*(uint32_t *)key).bytes, got,
-                           sizeof got, &until_s) != len ||
+            its.token_load(&mine, key_of(*(uint32_t *)key), got, sizeof got,
+                           &until_s) != len ||
             memcmp(got, token, (size_t)len) != 0) {
             return key;
         }
@@ -656,9 +633,7 @@ TEST_CASE(saving_at_once_loses_nothing) {
     }
 }
 
-/* ------------------------------------------------------------------------
- * Secrets
- * ------------------------------------------------------------------------ */
+/* ---- Secrets ---- */
 
 #define SECRET "secret-that-must-not-stay-anywhere-on-the-stack"
 
@@ -668,11 +643,11 @@ static void *load_and_save(void *token) {
     int64_t until_s;
 
     (void)load_into(KEY, token, MST_TOKEN_MAX, &until_s);
-    port.token_save(port.context, key_of(KEY + 1).bytes, BYTES(TOKEN), UNTIL);
+    port.token_save(port.context, key_of(KEY + 1), BYTES(TOKEN), UNTIL);
     return NULL;
 }
 
-/* Of frames that are gone: not for the sanitizer's eyes. */
+/* The sanitizer must not check this: it reads frames that have ended. */
 __attribute__((no_sanitize("address"))) static bool stack_has(const char *text,
                                                               size_t len) {
     for (size_t i = 0; i + len <= sizeof stack; i++) {
@@ -705,7 +680,7 @@ TEST_CASE(no_token_stays_on_the_stack) {
     assert_false(stack_has(BYTES(SECRET)));
 }
 
-/* ------------------------------------------------------------------------ */
+/* ---- Arguments ---- */
 
 TEST_CASE(wrong_arguments_are_refused) {
     assert_int_equal(mst_posix_token_file(NULL, &port, path), MST_ERR_ARGUMENT);

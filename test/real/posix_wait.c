@@ -1,7 +1,7 @@
 /*
  * Tests of mst_posix_wait(): clients on the POSIX port sleep on the right
- * descriptors in each state. Nothing here waits for less than a minute, except
- * where nothing comes: a test that sleeps on the wrong one hangs.
+ * descriptors in each state. All waits are long, unless nothing is expected: a
+ * test that sleeps on a wrong descriptor hangs.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,7 +17,6 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "real.h"
@@ -40,7 +39,7 @@ static char ws_url[64], http_url[64];
 
 static sem_t hang_entered, hang_leave, hang_left;
 
-/* "hang.test" hangs until it is let go; the rest is the system's. */
+/* "hang.test" hangs until hang_leave is posted. The system resolves others. */
 int getaddrinfo(const char *name, const char *service,
                 const struct addrinfo *req, struct addrinfo **pai) {
     REAL_OF(getaddrinfo);
@@ -55,17 +54,18 @@ int getaddrinfo(const char *name, const char *service,
     return real(name, service, req, pai);
 }
 
-/* Lets the one that hangs go; none is left for the next test. */
+/* Ends the call that hangs, and waits until its thread has left it. */
 static void hang_end(void) {
     sem_wait(&hang_entered);
     sem_post(&hang_leave);
     sem_wait(&hang_left);
 }
 
-/* Calls of recv(), and those of it and of poll() that may sleep. */
+/* Counts of calls of recv(), and of those of recv() and poll() that may
+ * sleep. */
 static struct {
     unsigned reads, sleeping_reads, sleeping_polls;
-    int poll_ms; /* the last poll()'s limit */
+    int poll_ms; /* the timeout of the last poll() */
 } calls;
 
 int poll(struct pollfd *fds, nfds_t nfds, int timeout) {
@@ -85,7 +85,7 @@ ssize_t recv(int fd, void *buf, size_t n, int flags) {
     return real(fd, buf, n, flags);
 }
 
-static bool send_full; /* nothing can be sent */
+static bool send_full; /* send() fails with EAGAIN */
 
 ssize_t send(int fd, const void *buf, size_t n, int flags) {
     REAL_OF(send);
@@ -97,9 +97,7 @@ ssize_t send(int fd, const void *buf, size_t n, int flags) {
     return real(fd, buf, n, flags);
 }
 
-/* ------------------------------------------------------------------------
- * Client and service
- * ------------------------------------------------------------------------ */
+/* ---- Client and service ---- */
 
 static int fillers[REAL_FILLERS];
 
@@ -112,24 +110,22 @@ static void client_begin(const char *host) {
     assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
 }
 
-static int wait_ms(uint32_t ms) {
-    const struct mst_link *link = &client.link;
+static const struct mst_link *const only_link[] = {&client.link};
 
-    return mst_posix_wait(&posix, &link, 1, ms);
+static int wait_ms(uint32_t ms) {
+    return mst_posix_wait(&posix, only_link, 1, ms);
 }
 
 static struct pollfd fds[1];
 
-/* The client waits for these, and with 0 for no descriptor. */
+/* Expects the client to wait for these events, or for no descriptor if 0. */
 static void expect_events(short events) {
-    const struct mst_link *link = &client.link;
-
     fds[0].events = 0;
-    assert_int_equal(mst_posix_pollfds(&posix, &link, 1, fds), events != 0);
+    assert_int_equal(mst_posix_pollfds(&posix, only_link, 1, fds), events != 0);
     assert_int_equal(fds[0].events, events);
 }
 
-/* Polls and sleeps until there is an event, as a program does. */
+/* Polls and sleeps until there is an event, like a program. */
 static enum mst_event_type next_event(void) {
     while (mst_poll(&client, &event) == 0) {
         assert_true(wait_ms(LONG_MS) >= 0);
@@ -137,21 +133,21 @@ static enum mst_event_type next_event(void) {
     return event.type;
 }
 
-/* The next event: the connection has ended with this error, in this stage. */
+/* Expects the next event to be this error in this stage. */
 static void expect_failure(int error, enum mst_state stage) {
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, error);
     assert_int_equal(event.as.failure.stage, stage);
 }
 
-/* Polls until the client cannot get any further by itself. */
+/* Polls until the client must wait for something. */
 static void poll_until_idle(void) {
     do {
         assert_int_equal(mst_poll(&client, &event), 0);
     } while (mst_next_deadline_ms(&client.link) == 0);
 }
 
-/* Goes on until link 0 waits for the answer to its request of a token. */
+/* Runs until link 0 waits for the response to its token request. */
 static void token_requested(void) {
     do {
         poll_until_idle();
@@ -183,7 +179,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Reads a request to its end: headers, and the form of a POST. */
+/* Reads a whole request: its header, and the form of a POST. */
 static const char *request_read(int peer) {
     static char text[4096];
     size_t len = 0;
@@ -210,7 +206,7 @@ static const char token[] =
     "{\"access_token\":\"abc\",\"expires_in\":3600,"
     "\"token_type\":\"bearer\"}";
 
-/* A service that gives a token, byte by byte, and then refuses it. */
+/* A service that sends a token byte by byte, and then refuses it. */
 static void *service_run(void *argument) {
     static const char refusal[] =
         "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
@@ -230,8 +226,8 @@ static void *service_run(void *argument) {
     return NULL;
 }
 
-/* Connects link 0, which then waits to read and for nothing else, for long.
- * Returns the service's end. */
+/* Connects link 0, which then waits long for data. Returns the service's
+ * end. */
 static int reading_client(void) {
     int peer;
 
@@ -251,7 +247,7 @@ static void reset_by(int peer) {
     close(peer);
 }
 
-/* Byte n of what this sends is a function of n. */
+/* Sends data whose byte n is a function of n. */
 static void send_pattern(int peer, size_t len) {
     unsigned char data[16384];
 
@@ -270,7 +266,7 @@ static void expect_pattern(size_t at, size_t asked, size_t given) {
     }
 }
 
-/* Nothing is read, or there is this error. */
+/* Expects no data (0) or this error. */
 static void expect_recv(int rc) {
     char data[16];
 
@@ -281,9 +277,7 @@ static uint64_t clock_ns(void) {
     return port.now_ns(port.context);
 }
 
-/* ------------------------------------------------------------------------
- * Tests
- * ------------------------------------------------------------------------ */
+/* ---- Tests ---- */
 
 TEST_CASE(waits_for_the_resolver) {
     client_begin("hang.test");
@@ -294,7 +288,7 @@ TEST_CASE(waits_for_the_resolver) {
     assert_int_equal(wait_ms(LONG_MS), 1);
     expect_failure(MST_ERR_RESOLVE, MST_STATE_RESOLVE);
     assert_int_equal(event.as.failure.detail, EAI_AGAIN);
-    /* Until the next attempt there is nothing but time to wait for. */
+    /* Until the next attempt the client only waits for the time. */
     expect_events(0);
 }
 
@@ -314,7 +308,7 @@ static void count_signal(int number) {
     signals_caught++;
 }
 
-/* Also where the handler asks for calls to be begun anew. */
+/* Also with a handler that lets calls be restarted. */
 static void expect_signal_to_end_the_wait(void) {
     struct sigaction action = {.sa_handler = count_signal,
                                .sa_flags = SA_RESTART};
@@ -384,12 +378,12 @@ TEST_CASE(reads_where_it_can_wait_long) {
     expect_events(POLLIN);
     send(peer, token, sizeof token - 1, MSG_NOSIGNAL);
     assert_int_equal(wait_ms(LONG_MS), 1);
-    /* What was read is not slept on, by whatever means. */
+    /* No wait sleeps while data that was read is left. */
     assert_int_equal(wait_ms(LONG_MS), 1);
     assert_int_equal(wait_ms(0), 1);
     assert_int_equal(calls.sleeping_polls, 0);
     assert_int_equal(calls.sleeping_reads, 1);
-    expect_events(POLLIN | POLLOUT); /* which there is room for */
+    expect_events(POLLIN | POLLOUT); /* POLLOUT is always ready here */
     assert_int_equal(poll(fds, 1, (int)LONG_MS), 1);
     poll_until_idle();
     assert_int_equal(mst_link_stats(&client.link)->tokens, 1);
@@ -409,7 +403,7 @@ TEST_CASE(reads_no_less_than_there_is) {
         assert_int_equal(calls.reads, len >= ahead);
         expect_pattern(0, 1, 0);
     }
-    /* In parts, and over the end of what the wait has read. */
+    /* In parts, also beyond the data that the wait has read. */
     send_pattern(peer, 3 * ahead);
     assert_int_equal(wait_ms(LONG_MS), 1);
     for (size_t len = 1; len < 2 * ahead; len *= 2) {
@@ -418,7 +412,7 @@ TEST_CASE(reads_no_less_than_there_is) {
     }
     expect_pattern(at, 16384, 3 * ahead - at);
     expect_pattern(0, 1, 0);
-    assert_int_equal(calls.sleeping_reads, 4); /* the waits alone */
+    assert_int_equal(calls.sleeping_reads, 4); /* only those of waits */
     close(peer);
 }
 
@@ -435,7 +429,7 @@ TEST_CASE(end_comes_after_what_was_read) {
     assert_int_equal(port.detail(port.context, 0), 0);
 }
 
-/* The system says it once, and here to the wait. */
+/* The system reports a reset once, here to the wait. */
 TEST_CASE(reset_reaches_the_program) {
     int peer = reading_client();
 
@@ -450,7 +444,7 @@ TEST_CASE(reset_reaches_the_program) {
     assert_int_equal(event.as.failure.detail, ECONNRESET);
 }
 
-/* The error is met while what the wait has read is handed out. */
+/* The error occurs while data that the wait has read is delivered. */
 TEST_CASE(reset_comes_after_what_was_read) {
     static const size_t ahead = sizeof links[0].ahead;
     int peer = reading_client();
@@ -464,7 +458,7 @@ TEST_CASE(reset_comes_after_what_was_read) {
     assert_int_equal(port.detail(port.context, 0), ECONNRESET);
 }
 
-/* Connects link 0 anew, without the client. */
+/* Connects link 0 again, without the client. */
 static void connect_anew(void) {
     struct mst_endpoint endpoint = {.host = "127.0.0.1"};
 
@@ -492,7 +486,7 @@ TEST_CASE(next_connection_starts_clean) {
     assert_int_equal(port.send(port.context, 0, "data", 4), 4);
 }
 
-/* Neither too early nor, but for the machine's own delays, too late. */
+/* Neither too early nor, except for the machine's own delays, too late. */
 TEST_CASE(sleeps_no_longer_than_told) {
     static const uint32_t limits[] = {0, 1, 30, 249, 250, 251, 555};
     int peer = reading_client();
@@ -510,7 +504,7 @@ TEST_CASE(sleeps_no_longer_than_told) {
         assert_int_equal(wait_ms(limits[i]), 0);
         passed_ns = clock_ns() - begin_ns;
         assert_true(passed_ns >= limits[i] * UINT64_C(1000000));
-        /* A read's limit is the kernel's ticks: the end is poll()'s. */
+        /* The kernel rounds a read's timeout, so poll() does the rest. */
         assert_int_equal(calls.sleeping_reads, limits[i] >= 250);
         assert_in_range(calls.poll_ms, 0,
                         limits[i] >= 250 ? limits[i] - 190 : limits[i]);
@@ -532,8 +526,8 @@ TEST_CASE(wakes_up_at_the_deadline_of_a_read) {
     close(peer);
 }
 
-/* The wait has read the first part of an answer; the rest comes while the
- * program does something else until after the deadline. */
+/* The wait has read the first part of a response. The rest comes before the
+ * deadline, but the program polls only after it. */
 TEST_CASE(what_came_in_time_counts) {
     int peer;
 
@@ -559,9 +553,7 @@ TEST_CASE(room_to_send_is_noticed) {
     assert_int_equal(calls.sleeping_reads, 0);
 }
 
-/* ------------------------------------------------------------------------
- * Several clients: with a few poll() is asked, with many epoll
- * ------------------------------------------------------------------------ */
+/* ---- Several clients: few wait by poll(), many by epoll ---- */
 
 #define FEW 3
 #define MANY (MST_POSIX_FEW + 4)
@@ -584,7 +576,7 @@ static void clients_add(size_t number, const char *host, uint16_t at) {
     its.ws_url = urls[number];
     its.auth_url = "http://127.0.0.1";
     its.link = (int)number;
-    /* Nothing falls due while these tests run. */
+    /* No deadline is reached while these tests run. */
     its.request_gap_ms = 1;
     its.ping_ms = its.ping_ms != 0 ? its.ping_ms : LONG_MS;
     its.answer_ms = its.silence_ms = its.stable_ms = LONG_MS;
@@ -599,14 +591,14 @@ static int wait_for_all(uint32_t ms) {
     return mst_posix_wait(&posix, objects, clients_count, ms);
 }
 
-/* Polls a client once; what there is must be this. */
+/* Polls a client once, and expects this event. */
 static void expect_event(size_t number, enum mst_event_type type) {
     assert_int_equal(mst_poll(&clients[number], &event), 1);
     assert_int_equal(event.type, type);
     assert_int_equal(event.link, number);
 }
 
-/* Polls until there is no more to do, with the gap between requests over. */
+/* Polls until the client is idle and the gap between requests has passed. */
 static void poll_idle(size_t number) {
     assert_int_equal(mst_poll(&clients[number], &event), 0);
     usleep(25000); /* more than a tick of the clock */
@@ -615,7 +607,7 @@ static void poll_idle(size_t number) {
     } while (mst_next_deadline_ms(&clients[number].link) == 0);
 }
 
-/* What is now to be polled must be this client, and no other. */
+/* Expects that only this client must be polled now. */
 static void expect_next(size_t number) {
     assert_int_equal(wait_for_all(LONG_MS), 1);
     assert_int_equal(mst_posix_next(&posix), number);
@@ -627,7 +619,7 @@ static void expect_nothing(void) {
     assert_int_equal(mst_posix_next(&posix), -1);
 }
 
-/* The service's answer to the opening handshake. */
+/* Sends the service's response to the opening handshake. */
 static void upgrade_answer(int peer) {
     char text[256], key[24 + 1], accept[28 + 1];
     const char *line = strstr(request_read(peer), "Sec-WebSocket-Key: ");
@@ -642,7 +634,7 @@ static void upgrade_answer(int peer) {
     send(peer, text, strlen(text), MSG_NOSIGNAL);
 }
 
-/* Makes a client stream. */
+/* Opens a client's stream. */
 static void clients_open(size_t number) {
     clients_add(number, "127.0.0.1", real_port(listener));
     for (;;) {
@@ -659,7 +651,7 @@ static void clients_open(size_t number) {
     poll_idle(number);
 }
 
-/* So many clients that stream, none of which has anything to do. */
+/* Opens count streams, which are then idle. */
 static void clients_begin(size_t count) {
     assert_int_equal(listen(listener, MANY), 0);
     for (size_t i = 0; i < count; i++) {
@@ -707,7 +699,7 @@ static void serve_clients(size_t count) {
     }
     send_heartbeat(1);
     expect_next(1);
-    expect_next(1); /* it was not polled */
+    expect_next(1); /* again, because it was not polled */
     expect_event(1, MST_EVENT_HEARTBEAT);
     poll_idle(1);
     /* Two at a time, in any order. */
@@ -715,7 +707,7 @@ static void serve_clients(size_t count) {
     send_heartbeat(2);
     assert_int_equal(wait_for_all(LONG_MS), 1);
     told[mst_posix_next(&posix)] = true;
-    if (!told[0] || !told[2]) { /* the second may have come later */
+    if (!told[0] || !told[2]) { /* the second may come later */
         int number = mst_posix_next(&posix);
 
         number = number < 0 && wait_for_all(LONG_MS) == 1
@@ -737,7 +729,7 @@ static void serve_clients(size_t count) {
     expect_next(1);
     expect_event(1, MST_EVENT_CLOSED);
     assert_int_equal(mst_poll(&clients[1], &event), MST_ERR_CLOSED);
-    /* One that is closed is waited for no more. */
+    /* No wait is for a closed client. */
     expect_nothing();
     expect_heartbeat(2);
     expect_heartbeat(0);
@@ -756,7 +748,7 @@ TEST_CASE(clients_share_a_loop) {
     serve_clients(MANY);
 }
 
-/* The last two of these resolve and connect, all others stream. */
+/* The last two clients resolve and connect, all others stream. */
 static void serve_all_stages(size_t count) {
     size_t resolves = count - 2, connects = count - 1;
     int silent = real_socket("127.0.0.1", 0);
@@ -782,7 +774,7 @@ static void serve_all_stages(size_t count) {
     assert_int_equal(event.as.failure.error, MST_ERR_RESOLVE);
     mst_client_wipe(&clients[resolves]);
 
-    /* The next attempt of the system's is refused, a second later or so. */
+    /* The system's next attempt, about a second later, is refused. */
     close(silent);
     real_close(fillers);
     expect_next(connects);
@@ -798,7 +790,7 @@ TEST_CASE(clients_wait_in_every_stage) {
     serve_all_stages(MANY);
 }
 
-/* What is called or polled out of turn is seen by the next wait. */
+/* The next wait notices calls and polls out of turn. */
 TEST_CASE(wait_sees_what_was_called) {
     char text[4096];
 
@@ -807,11 +799,11 @@ TEST_CASE(wait_sees_what_was_called) {
     expect_next(5);
     send_full = true;
     assert_int_equal(mst_poll(&clients[5], &event), 0);
-    expect_next(5); /* there is room, as far as the system knows */
+    expect_next(5); /* the system reports room */
     assert_int_equal(mst_poll(&clients[5], &event), 0);
     assert_int_equal(recv(peers[5], text, sizeof text, MSG_DONTWAIT), -1);
     send_full = false;
-    do { /* the room comes but once, and was seen: time goes on */
+    do { /* the system reports room once: from now on only time helps */
         assert_int_equal(mst_poll(&clients[5], &event), 0);
     } while (recv(peers[5], text, sizeof text, MSG_DONTWAIT) <= 0);
     poll_idle(5);
@@ -820,15 +812,15 @@ TEST_CASE(wait_sees_what_was_called) {
     send_heartbeat(7);
     while (mst_poll(&clients[7], &event) == 0) {}
     assert_int_equal(event.type, MST_EVENT_HEARTBEAT);
-    expect_next(7); /* there may be more: it was not asked to the end */
+    expect_next(7); /* there may be more: it was not polled until 0 */
     poll_idle(7);
     expect_nothing();
     clients_end();
 }
 
-/* With many the system tells once of what has come. */
+/* With many clients, the system reports new data only once. */
 TEST_CASE(nothing_is_told_too_seldom) {
-    const size_t count = 3000; /* more than one read takes */
+    const size_t count = 3000; /* more than one read returns */
 
     clients_begin(MANY);
     for (size_t i = 0; i < count; i++) {
@@ -859,7 +851,7 @@ TEST_CASE(nothing_is_told_too_seldom) {
     clients_end();
 }
 
-/* One that is left out does not end a wait, and is not forgotten. */
+/* A client that is left out does not end a wait, and is not forgotten. */
 TEST_CASE(wait_is_for_its_objects) {
     clients_begin(MANY);
     clients_count--;
@@ -882,11 +874,11 @@ static void serve_deadlines(size_t count) {
             clients_open(i);
         }
     }
-    config.ping_ms = 1000; /* of the last to open, on a slow machine as well */
+    config.ping_ms = 1000; /* of the last to open, even on a slow machine */
     clients_open(1);
     config.ping_ms = 0;
     clients_count = count;
-    assert_int_equal(wait_for_all(LONG_MS), 0); /* until then */
+    assert_int_equal(wait_for_all(LONG_MS), 0); /* until the ping is due */
     expect_next(1);
     assert_int_equal(mst_poll(&clients[1], &event), 0);
     assert_true(recv(peers[1], text, sizeof text, 0) > 0);

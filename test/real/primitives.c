@@ -1,6 +1,6 @@
 /*
- * Tests of the primitives of other libraries beside BearSSL's portable ones:
- * what one has written the other reads, and both refuse the same.
+ * Tests of other libraries' primitives against BearSSL's portable ones: each
+ * reads what the other has written, and both refuse the same data.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,13 +11,13 @@
 #include <openssl/err.h>
 
 #define LEN_MAX 16384
-#define BEFORE 13 /* bytes in front of a record's data: header, nonce */
+#define BEFORE 13 /* bytes before a record's data: header, nonce */
 #define TAG 16
 
-/* One of AES-256 as where the processor has no instructions for it. */
+/* AES256_PORTABLE: as on a processor without instructions for AES. */
 enum suite { AES128, AES256, AES256_PORTABLE, CHACHA20, SUITES };
 
-/* An end of a connection: port/primitives', or BearSSL's. */
+/* An end of a connection, with port/primitives or BearSSL's primitives. */
 struct end {
     br_ssl_client_context tls;
     br_x509_minimal_context x509;
@@ -37,7 +37,7 @@ static void random_bytes(void *data, size_t len) {
     }
 }
 
-/* Each length up to 600, then ever longer ones, and the longest. */
+/* Each length up to 600, then in growing steps up to the longest. */
 static size_t len_after(size_t len) {
     size_t next = len < 600 ? len + 1 : len + len / 9;
 
@@ -71,7 +71,7 @@ static void end_begin(struct end *e, int link) {
 
 /* ---- Records ---- */
 
-/* Both directions of both ends get one key. */
+/* Gives both directions of both ends the same key. */
 static void keys_set(enum suite suite) {
     struct end *const ends[] = {&ours, &theirs};
     uint8_t key[32], iv[12];
@@ -110,14 +110,14 @@ static const br_sslrec_out_class **end_out(struct end *e) {
     return &e->tls.eng.out.vtable;
 }
 
-/* One record, whose data may be changed; NULL when it is refused. */
+/* Decrypts a record in place. Returns its data, or NULL if it is refused. */
 static uint8_t *open_record(struct end *e, int type, uint8_t *payload,
                             size_t *len) {
     return (*end_in(e))->decrypt(end_in(e), type, BR_TLS12, payload, len);
 }
 
-/* Writes a record of len random bytes to the end of the guarded room and a
- * copy of the bytes to plain. */
+/* Encrypts a record of len random bytes at the end of the guarded memory, and
+ * copies the bytes to plain. */
 static uint8_t *seal_record(struct end *e, int type, size_t *len,
                             uint8_t *plain) {
     uint8_t *room = guard_room(&guard, BEFORE + *len + TAG);
@@ -128,8 +128,8 @@ static uint8_t *seal_record(struct end *e, int type, size_t *len,
         ->encrypt(end_out(e), type, BR_TLS12, room + BEFORE, len);
 }
 
-/* Of every length, one after the other, each way; in place, and nothing is
- * written behind the tag. */
+/* Records of every length in a row, in both directions, in place. Nothing is
+ * written beyond the tag. */
 TEST_CASE(records_pass) {
     static uint8_t plain[LEN_MAX];
 
@@ -157,7 +157,7 @@ TEST_CASE(records_pass) {
     }
 }
 
-/* A bit of it, its type, its place in the order. */
+/* With a changed bit, another type, or a wrong place in the order. */
 TEST_CASE(forged_records_are_refused) {
     static uint8_t plain[LEN_MAX];
 
@@ -190,7 +190,7 @@ TEST_CASE(forged_records_are_refused) {
     }
 }
 
-/* Once the connection has ended, nothing opens what was sealed with its keys. */
+/* After the end of a connection its keys decrypt nothing. */
 TEST_CASE(keys_end_with_the_connection) {
     static uint8_t plain[LEN_MAX];
 
@@ -207,7 +207,7 @@ TEST_CASE(keys_end_with_the_connection) {
                 (ended == 1)) {
                 expect_failed("suite %d, ended %d", suite, ended);
             }
-            ERR_clear_error(); /* libcrypto's, for want of a key */
+            ERR_clear_error(); /* libcrypto's, because it has no key */
         }
     }
 }
@@ -231,7 +231,7 @@ TEST_CASE(lengths_are_bearssls) {
     }
 }
 
-/* Links keep their keys apart, and one that the port has not is BearSSL's. */
+/* Links have separate keys. A link that the port does not have uses BearSSL. */
 TEST_CASE(links_are_apart) {
     static uint8_t plain[LEN_MAX];
     size_t n = 10;
@@ -256,7 +256,7 @@ TEST_CASE(links_are_apart) {
 static const int curves[] = {BR_EC_secp256r1, BR_EC_secp384r1, BR_EC_secp521r1,
                              BR_EC_curve25519};
 
-/* A factor between 1 and the order, whose first byte is below its. */
+/* Writes a factor between 1 and the order, and returns its length. */
 static size_t random_factor(int curve, uint8_t *factor) {
     size_t len;
 
@@ -289,7 +289,7 @@ TEST_CASE(products_are_bearssls) {
     }
 }
 
-/* What an attacker could send in place of a point. */
+/* Data that an attacker could send instead of a point. */
 TEST_CASE(bad_points_are_refused) {
     end_begin(&ours, 0);
     for (size_t i = 0; i < 2; i++) {
@@ -339,43 +339,38 @@ TEST_CASE(ecdsa_is_verified) {
         uint8_t factor[66], point[133], hash[64], signature[160];
         br_ec_private_key key = {curve, factor, random_factor(curve, factor)};
         br_ec_public_key public = {curve, point, 0};
-        const br_ssl_engine_context *e = &ours.tls.eng;
+        br_ecdsa_vrfy verify = ours.tls.eng.iecdsa;
+        const br_ec_impl *ec = ours.tls.eng.iec;
 
-        assert_ptr_equal(ours.x509.iecdsa, e->iecdsa);
-        assert_ptr_equal(ours.x509.iec, e->iec);
-        public.qlen = e->iec->mulgen(point, factor, key.xlen, curve);
+        assert_ptr_equal(ours.x509.iecdsa, verify);
+        assert_ptr_equal(ours.x509.iec, ec);
+        public.qlen = ec->mulgen(point, factor, key.xlen, curve);
         random_bytes(hash, sizeof hash);
         n = br_ecdsa_i31_sign_asn1(br_ec_get_default(), hashes[i / 3], hash,
                                    &key, signature);
         assert_int_not_equal(n, 0);
-        assert_int_equal(e->iecdsa(e->iec, hash, len, &public, signature, n),
-                         1);
+        assert_int_equal(verify(ec, hash, len, &public, signature, n), 1);
         if (curve == BR_EC_secp521r1) {
             continue; /* BearSSL's own */
         }
         for (size_t bit = 0; bit < 8 * n; bit++) {
             signature[bit / 8] ^= (uint8_t)(1u << bit % 8);
-            if (e->iecdsa(e->iec, hash, len, &public, signature, n) != 0) {
+            if (verify(ec, hash, len, &public, signature, n) != 0) {
                 expect_failed("curve %d, hash of %zu, bit %zu", curve, len,
                               bit);
             }
             signature[bit / 8] ^= (uint8_t)(1u << bit % 8);
         }
-        assert_int_equal(
-            e->iecdsa(e->iec, hash, len, &public, signature, n - 1), 0);
-        assert_int_equal(e->iecdsa(e->iec, hash, len, &public, signature, 0),
-                         0);
+        assert_int_equal(verify(ec, hash, len, &public, signature, n - 1), 0);
+        assert_int_equal(verify(ec, hash, len, &public, signature, 0), 0);
         hash[0] ^= 1;
-        assert_int_equal(e->iecdsa(e->iec, hash, len, &public, signature, n),
-                         0);
+        assert_int_equal(verify(ec, hash, len, &public, signature, n), 0);
         hash[0] ^= 1;
         public.qlen--;
-        assert_int_equal(e->iecdsa(e->iec, hash, len, &public, signature, n),
-                         0);
+        assert_int_equal(verify(ec, hash, len, &public, signature, n), 0);
         public.qlen++;
         public.curve = curves[1 - i % 3];
-        assert_int_equal(e->iecdsa(e->iec, hash, len, &public, signature, n),
-                         0);
+        assert_int_equal(verify(ec, hash, len, &public, signature, n), 0);
     }
     assert_int_equal(ERR_peek_error(), 0);
 }
@@ -439,7 +434,7 @@ TEST_CASE(rsa_is_verified) {
 
 /* ---- Port ---- */
 
-/* The sanitizer would end the program where there is no memory. */
+/* By default the sanitizer ends the program if there is no memory. */
 const char *
 __asan_default_options(void) { /* NOLINT(bugprone-reserved-identifier) */
     return "allocator_may_return_null=1";
@@ -464,7 +459,7 @@ TEST_CASE(arguments_are_checked) {
     assert_ptr_equal(untouched.context, &none);
     mst_primitives_free(&none);
     mst_primitives_free(&none);
-    /* More than there is, where it is asked for. */
+    /* More memory than there is. */
     assert_int_equal(mst_primitives_init(&none, INT_MAX, &untouched),
                      MST_ERR_PORT);
     mst_primitives_free(&none);

@@ -1,5 +1,5 @@
 /*
- * The tests of primitives.c, of a build without IPsec-MB.
+ * The tests of primitives.c for a build without IPsec-MB.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -1,9 +1,9 @@
 /*
- * The port conformance test on a port, on one that goes through a proxy over it
- * if there is a URL, and on one with TLS over these if there is a CA:
- * run_conform PORT PEER_PORT CLOSED_PORT PROXY_URL CA TLS. PORT is "cares" or
- * "threads", for the POSIX port with this resolver, or "sockets"; TLS is of
- * "openssl" or "mbedtls"; PROXY_URL and CA may be empty.
+ * Runs the port conformance test: run_conform PORT PEER_PORT CLOSED_PORT
+ * PROXY_URL CA TLS. PORT is "cares" or "threads", for the POSIX port with this
+ * resolver, or "sockets". A PROXY_URL that is not empty adds a proxy over the
+ * port; a CA that is not empty adds TLS over these, by the library TLS:
+ * "openssl" or "mbedtls".
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -29,7 +29,7 @@ static struct mst_openssl openssl;
 static struct mst_mbedtls mbedtls;
 static mbedtls_x509_crt anchors;
 
-/* Puts TLS over a port, as the port after it. */
+/* Adds TLS over a port, as the next element of the array. */
 static bool secure(const char *library, const char *ca, struct mst_port *port) {
     static struct mst_openssl_link of_openssl[LINKS];
     static struct mst_mbedtls_link of_mbedtls[LINKS];
@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     conform.proxied = argv[4][0] != '\0';
-    /* A proxy reads on: Linux may let its receive buffer grow to 32 MB. */
+    /* A proxy keeps reading: its receive buffer may grow to 32 MB on Linux. */
     conform.much = conform.proxied ? 50000000 : 8000000;
     conform.tls = argv[5][0] != '\0';
     if (mst_posix_init(&posix, links, LINKS, port) != 0) {

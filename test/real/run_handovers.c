@@ -1,13 +1,13 @@
 /*
- * A stream of BTCUSD by a pair, on real sockets, while its leader changes, and
- * beside it a client of its own that sees all executions. Prints a line of each
- * book that was live, and in the end what was seen, as JSON.
+ * Streams BTCUSD by a pair on real sockets while its leader changes. A separate
+ * client, the witness, receives all executions. Prints a line for each live
+ * book, and at the end a report as JSON.
  *
  *     run_handovers COUNT rotate|slow|kill        for e2e_rotate.py
  *
- * rotate: it rotates each second. slow: the same, with a caller that takes its
- * time over each event. kill: in hot standby, where the leader's socket is
- * reset, or goes silent, in turn.
+ * rotate: it rotates every second. slow: the same, with a caller that is slow
+ * for each event. kill: in hot standby; the leader's socket is reset or goes
+ * silent, in turn.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -41,13 +41,14 @@ static struct {
     struct executions pair, witness;
     unsigned repeats, unmarked, lost, not_live, closed, failed, changes, count;
     uint32_t generation;
-    int64_t live_ns, last_ns; /* when it was first live; the count-th change */
+    int64_t live_ns, last_ns; /* time of the first live book, of the last change
+                               * that counts */
     bool slow, kill;
 } seen;
 
 static struct {
-    int link;    /* whose socket is broken, or -1 */
-    bool silent; /* or else it was reset */
+    int link;    /* the link whose socket is broken, or -1 */
+    bool silent; /* silent, or else reset */
     int (*recv)(void *context, int link, void *data, size_t len);
     int (*send)(void *context, int link, const void *data, size_t len);
     void (*close)(void *context, int link);
@@ -79,7 +80,7 @@ static int64_t now_ns(void) {
     return ns;
 }
 
-/* The same execution, or NULL. */
+/* Returns the same execution, or NULL. */
 static struct mst_execution *find(struct executions *all,
                                   const struct mst_execution *execution) {
     for (unsigned i = all->count; i > 0; i--) {
@@ -119,7 +120,7 @@ static void print_side(const struct mst_book *book, enum mst_side side) {
     }
 }
 
-/* The book is live from the first time on, whatever comes. */
+/* Prints the book, and counts if it is not live after it was live once. */
 static void look(const struct mst_event *event) {
     const struct mst_book *book = mst_pair_book(&pair, "BTCUSD");
     bool live = mst_book_state(book) == MST_BOOK_LIVE;
@@ -165,8 +166,7 @@ static bool is_open(int i) {
     return mst_link_state(&pair.clients[i].link) == MST_STATE_OPEN;
 }
 
-/* Breaks the leader's socket, once both are open and nothing has happened for
- * two seconds. */
+/* Breaks the leader's socket if both are open, 2 s after the last change. */
 static void break_leader(void) {
     bool due = seen.live_ns != 0 && now_ns() - seen.last_ns > 2000000000;
     const struct mst_book *leads = mst_pair_book(&pair, "BTCUSD");
@@ -213,8 +213,8 @@ static int start(const char *mode) {
               : mst_subscribe(&witness, MST_EXECUTION_DATA, "BTCUSD", NULL);
 }
 
-/* Were there so many changes, and has either seen what came in the 2 s behind
- * them? A machine that is slow may take its time over it. */
+/* True after all changes, once both have received the executions of the 2 s
+ * after them, however slow the machine is. */
 static bool is_over(void) {
     int64_t until_ns = seen.last_ns + 2000000000;
 
@@ -245,7 +245,7 @@ static int run(void) {
     return rc;
 }
 
-/* Those that the witness has seen between, and the pair has not. */
+/* The number of executions between, which only the witness received. */
 static unsigned lost(int64_t from_ns, int64_t to_ns) {
     unsigned n = 0;
 

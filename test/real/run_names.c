@@ -1,15 +1,14 @@
 /*
- * The POSIX port among name servers that are not to be trusted, see
- * e2e_names.py: run_names RESOLVER MODE HOST PORT [COUNT], with the resolver
- * "cares" or "threads".
+ * The POSIX port with untrusted name servers, for e2e_names.py: run_names
+ * RESOLVER MODE HOST PORT [COUNT]. RESOLVER is "cares" or "threads".
  *
- *   resolve   prints the addresses in their order, or the error and its detail,
- *             and so once more for each byte of standard input
- *   close     closes the link while the name resolves; prints what is left of
- *             descriptors and threads, and how many ms close() took
+ *   resolve   prints the addresses in order, or the error and its detail, and
+ *             again for each byte of standard input
+ *   close     closes the link while the name resolves; prints the numbers of
+ *             descriptors and threads left, and the duration of close() in ms
  *   wait      COUNT clients connect and wait by mst_posix_wait()
- *   own       the same with mst_posix_pollfds() and a loop of its own; both
- *             print the address of the first and how often they woke up
+ *   own       the same with mst_posix_pollfds() and an own loop; both print
+ *             the first client's address and the number of waits
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -26,13 +25,11 @@ static struct mst_posix_link links[REAL_CLIENTS_MAX];
 static struct mst_posix posix;
 static struct mst_port port;
 
-static void print_address(const struct sockaddr *address) {
+static void print_address(const union mst_posix_address *address) {
     char text[64];
 
-    getnameinfo(address,
-                address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                               : sizeof(struct sockaddr_in),
-                text, sizeof text, NULL, 0, NI_NUMERICHOST);
+    getnameinfo(&address->any, sizeof *address, text, sizeof text, NULL, 0,
+                NI_NUMERICHOST);
     printf("%s ", text);
 }
 
@@ -43,7 +40,7 @@ static void resolve(const struct mst_endpoint *endpoint) {
         (void)usleep(1000);
     }
     for (int i = 0; i < rc; i++) {
-        print_address(&links[0].answer.addresses[i].any);
+        print_address(&links[0].answer.addresses[i]);
     }
     if (rc < 0) {
         printf("error %d detail %d", rc, port.detail(port.context, 0));
@@ -56,7 +53,7 @@ static void resolve_and_close(const struct mst_endpoint *endpoint) {
     int descriptors = real_descriptors(), threads;
     uint64_t begin_ns;
 
-    /* Until the name server has been asked. */
+    /* Until a descriptor shows that the name server was asked. */
     for (int i = 0; i < 60000 && real_descriptors() == descriptors; i++) {
         if (port.resolve(port.context, 0, endpoint) != 0) {
             printf("resolved\n");
@@ -72,7 +69,7 @@ static void resolve_and_close(const struct mst_endpoint *endpoint) {
            (int)((port.now_ns(port.context) - begin_ns) / 1000000));
 }
 
-/* Until all are connected, or one has failed. */
+/* Runs until all are connected or one has failed. */
 static void connect_all(const struct mst_endpoint *endpoint, size_t count,
                         bool own_loop) {
     static struct real_clients clients;
@@ -86,7 +83,7 @@ static void connect_all(const struct mst_endpoint *endpoint, size_t count,
     }
     waits = real_clients_connect(&clients, own_loop, UINT32_MAX, &event);
     if (waits >= 0) {
-        print_address(&links[0].answer.addresses[links[0].address].any);
+        print_address(&links[0].answer.addresses[links[0].address]);
         printf("waits %d\n", waits);
     } else if (event.type != MST_EVENT_NONE) {
         printf("error %d detail %d\n", event.as.failure.error,
@@ -120,6 +117,6 @@ int main(int argc, char **argv) {
                     strcmp(argv[2], "own") == 0);
     }
     mst_posix_free(&posix);
-    memset(&posix, 0, sizeof posix); /* what it still had is lost, and seen */
+    memset(&posix, 0, sizeof posix); /* so leaks are reported */
     return EXIT_SUCCESS;
 }

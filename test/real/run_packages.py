@@ -1,8 +1,8 @@
-"""The library in the build systems of others, by the files of port/install:
-CMake and Meson build a program that streams from the sandbox. The manifests of
-ESP-IDF, Zephyr and PlatformIO are only read: are they well-formed, and are all
-files there that they name? So is the port for RTOS sockets only compiled for
-Zephyr and FreeRTOS, with stand-ins for their headers. Run by ports.py.
+"""The library in other build systems, by the files of port/install: CMake and
+Meson build a program that streams from the sandbox. The manifests of ESP-IDF,
+Zephyr and PlatformIO are only checked: they must be well-formed and name
+existing files. The port for RTOS sockets is only compiled for Zephyr and
+FreeRTOS, with stand-ins for their headers. Run by ports.py.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -16,7 +16,7 @@ import kconfiglib
 import yaml
 
 import e2e_vendor
-from e2e import check, equal
+from e2e import check, equal, read_file
 from e2e_vendor import CC, CXX, OPTIONS
 
 Project = e2e_vendor.Project  # the tests' parameter
@@ -50,8 +50,8 @@ url = %s/theirs
 revision = main
 patch_directory = mini_stream
 """
-# Commands of ESP-IDF and Zephyr: each path that they are given must be there.
-CHECKED = """
+# Stand-ins for commands of ESP-IDF and Zephyr: their paths must exist.
+CHECKED = r"""
 function(check)
     foreach(path ${ARGN})
         get_filename_component(full "${path}" ABSOLUTE
@@ -74,7 +74,7 @@ function(zephyr_library_sources)
 endfunction()
 foreach(name zephyr_compile_definitions zephyr_compile_definitions_ifdef
         zephyr_library target_compile_definitions)
-    cmake_language(EVAL CODE "function(${name})\\nendfunction()")
+    cmake_language(EVAL CODE "function(${name})\nendfunction()")
 endforeach()
 set(CONFIG_MINI_STREAM y)
 include(%s)
@@ -82,8 +82,7 @@ include(%s)
 
 
 def read(*path):
-    with open(os.path.join(*path), encoding="utf-8") as file:
-        return file.read()
+    return read_file(os.path.join(*path))
 
 
 VERSION = re.search(r'MST_VERSION "(.+)"', read("mini_stream.h"))[1]
@@ -120,7 +119,7 @@ def test_cmake_fetch_content(project):
 
 def test_meson_subproject(project):
     project.take("examples/first.c")
-    theirs = os.path.join(project.path, "theirs")  # a repository of ours
+    theirs = os.path.join(project.path, "theirs")  # a repository made here
     shutil.copytree("port", os.path.join(theirs, "port"))
     for name in ("mini_stream.c", "mini_stream.h"):
         shutil.copy(name, theirs)
@@ -141,7 +140,7 @@ def test_meson_subproject(project):
 
 
 def paths_of_cmake(project, name):
-    """Those in a file of commands that this machine does not have."""
+    """The paths in a file with commands that this machine does not have."""
     project.write("check.cmake", CHECKED % os.path.join(INSTALL, name))
     said = project.run("sh", "-c", "cmake -P check.cmake 2>&1")
     return {os.path.relpath(path, ROOT)
@@ -185,8 +184,8 @@ def test_platformio_library():
 
 
 def compile_for(project, platform, *options):
-    """Compiles the port for a platform, and a program in C++ that includes it;
-    returns what the first needs of others."""
+    """Compiles the port for a platform, and a C++ program that includes it.
+    Returns the port's undefined symbols."""
     options = [*OPTIONS, *options, f"-I{ROOT}", f"-I{SOCKETS}", *STUBS,
                f'-DMST_SOCKETS_PLATFORM="mst_sockets_{platform}.h"']
     project.write("main.cc", '#include "mst_sockets.h"\n')

@@ -1,8 +1,8 @@
 /*
- * Several address requests, one after the other, on one transfer; where there
- * is a ws_url, beside a stream of BTCUSD, one after each part of its book: by a
- * client, or by a pair, which rotates. All are on one port, and only those are
- * polled that a wait has named: one that it forgets stands still.
+ * Makes several address requests, one after the other, on one transfer. With a
+ * ws_url, a client or a rotating pair also streams BTCUSD, and a request
+ * follows each part of its book. All use one port, and only objects that a wait
+ * has named are polled, so one that it forgets hangs.
  *
  *     run_puts COUNT [pair]       for e2e_put.py
  *
@@ -19,7 +19,7 @@
 #define DEPTH 200
 #define ROTATE_MS 1000
 #define ROTATIONS 2
-#define WAIT_MS 60000 /* longer than anything here takes */
+#define WAIT_MS 60000 /* longer than any wait here */
 
 MST_MEMORY(client_memory, MST_LENGTHS_USUAL);
 MST_MEMORY(other_memory, MST_LENGTHS_USUAL);
@@ -39,16 +39,16 @@ static struct mst_address_request request = {.network = "BASE",
 static struct mst_address record;
 
 static bool has_client, has_pair;
-static unsigned wanted, rotations; /* so many are asked for */
+static unsigned wanted, rotations; /* the least puts and changes of leader */
 static bool under_way, was_live;
 
 static struct {
     unsigned puts, failed, parts, broken, errors, changes;
-    unsigned not_live; /* events at which the book was not live any more */
-    unsigned astray;   /* events of another link than theirs */
+    unsigned not_live; /* events at which the book was no longer live */
+    unsigned astray;   /* events with another object's link */
 } seen;
 
-/* The objects that are waited for, at the numbers of their links. */
+/* The objects to wait for, by the numbers of their links. */
 static const struct mst_link *links[REAL_LINKS];
 static size_t links_len;
 
@@ -63,7 +63,7 @@ static int poll_link(int number, struct mst_event *event) {
     return has_pair ? mst_pair_poll(&pair, event) : mst_poll(&client, event);
 }
 
-/* Begins the next request; the nickname is its number. */
+/* Starts the next request, with its number as nickname. */
 static int next_put(void) {
     static char nickname[16];
 
@@ -84,7 +84,7 @@ static bool is_live(void) {
     return mst_book_state(book) == MST_BOOK_LIVE;
 }
 
-/* Takes an event. Returns 0, or an error of a request that cannot begin. */
+/* Handles an event. Returns 0, or the error of a request that cannot start. */
 static int take(const struct mst_event *event) {
     bool is_put = event->type == MST_EVENT_ADDRESS;
     bool streams = has_client || has_pair;
@@ -141,7 +141,7 @@ static int start(void) {
     return rc || has_client || has_pair ? rc : next_put();
 }
 
-/* Waits, and takes what there is. Returns 0 or an error. */
+/* Waits, and handles all events. Returns 0 or an error. */
 static int turn(void) {
     int rc = mst_posix_wait(&real.posix, links, links_len, WAIT_MS), number;
     struct mst_event event;

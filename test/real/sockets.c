@@ -1,6 +1,6 @@
 /*
- * The port for RTOS sockets: its resolver, its wait, and system calls that fail
- * as those of other stacks do. posix_conform.py has the rest.
+ * Tests of the port for RTOS sockets: its resolver, its wait, and system calls
+ * that fail like those of other stacks. posix_conform.py tests the rest.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -50,26 +50,25 @@ static struct addrinfo item_of(int family, struct addrinfo *next) {
         .ai_next = next};
 }
 
-/* "hang.test" hangs until it is let go, and has one address; "many.test" has
+/* "hang.test" hangs until leave is posted, and has one address; "many.test" has
  * five of IPv6, then one of IPv4; others have two of IPv4. */
 static int lookup(const char *host, const char *service,
                   const struct addrinfo *hints, struct addrinfo **list) {
     static struct addrinfo items[6];
     bool many = strcmp(host, "many.test") == 0;
+    bool hangs = strcmp(host, "hang.test") == 0;
 
     assert_string_equal(service, "9");
     assert_int_equal(hints->ai_socktype, SOCK_STREAM);
-    if (strcmp(host, "hang.test") == 0) {
+    if (hangs) {
         sem_post(&entered);
         sem_wait(&leave);
-        items[0] = item_of(AF_INET, NULL);
-    } else {
-        items[0] = item_of(AF_INET, NULL);
-        for (int i = 1; i < (many ? 6 : 2); i++) {
-            items[i] = item_of(many ? AF_INET6 : AF_INET, &items[i - 1]);
-        }
     }
-    *list = &items[strcmp(host, "hang.test") == 0 ? 0 : many ? 5 : 1];
+    *list = NULL;
+    for (int i = 0; i < (hangs ? 1 : many ? 6 : 2); i++) {
+        items[i] = item_of(many && i > 0 ? AF_INET6 : AF_INET, *list);
+        *list = &items[i];
+    }
     return 0;
 }
 
@@ -93,13 +92,13 @@ static int tear_down(void **state) {
     (void)state;
     fault_none();
     for (int i = 0; i < 4; i++) {
-        sem_post(&leave); /* a test that fails leaves it hanging */
+        sem_post(&leave); /* a failed test may leave threads hanging */
     }
     mst_sockets_free(&sockets);
     return 0;
 }
 
-/* Waits for nothing but the resolver, until it has answered. */
+/* Resolves to the end, waiting only for the resolver. */
 static int resolve(int link, const struct mst_endpoint *of) {
     int rc = port.resolve(port.context, link, of);
 
@@ -110,7 +109,7 @@ static int resolve(int link, const struct mst_endpoint *of) {
     return rc;
 }
 
-/* No timer, and no descriptor that stays ready. */
+/* No timer runs, and no descriptor stays ready. */
 TEST_CASE(the_resolver_wakes_a_wait_once) {
     assert_int_equal(port.resolve(port.context, 0, &endpoint), 0);
     sem_wait(&entered);
@@ -182,7 +181,7 @@ TEST_CASE(errors_while_connecting_are_named) {
     }
 }
 
-/* While connecting to one address, another is asked for. */
+/* The caller moves to another address while it connects. */
 TEST_CASE(another_address_takes_another_socket) {
     strcpy(endpoint.host, "two.test");
     assert_int_equal(resolve(0, &endpoint), 2);
@@ -233,7 +232,7 @@ static void client_begin(const char *ws_url, const char *auth_url, int link) {
     sleeps = 0;
 }
 
-/* Runs a client in the clear until it closes its connection: the error. */
+/* Runs a client without TLS until its connection ends. Returns the error. */
 static int client_fails(const char *ws_url, const char *auth_url) {
     struct mst_event event;
 
@@ -251,7 +250,7 @@ TEST_CASE(a_wait_ends_at_the_deadline) {
     assert_in_range(sleeps, 1, 3);
 }
 
-/* A stack that has no socket yet is asked again, and soon. */
+/* If the stack has no free socket, it is asked again soon. */
 TEST_CASE(a_socket_that_is_missing_is_waited_for) {
     fault_set("socket", 0, ENOBUFS);
     faults[0].times = 3;

@@ -1,6 +1,6 @@
-"""`mini-stream watch` as a person has it: on a terminal of tmux, with keys and
-resizes, and what the screen shows compared with what must stand there. The
-sandbox's faults make the states.
+"""`mini-stream watch` as a person uses it: on a terminal of tmux, with keys and
+resizes. The screen is compared with the expected one. The sandbox's faults
+cause the states.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -25,7 +25,7 @@ BYTES_VT100 = 960  # a second
 
 
 class Desk(contextlib.ExitStack):
-    """A sandbox, and terminals that watch it."""
+    """A sandbox and terminals that watch it."""
 
     def __init__(self, *options):
         super().__init__()
@@ -51,7 +51,7 @@ class Desk(contextlib.ExitStack):
         return terminal
 
     def live(self, columns, rows, *markets):
-        """A terminal on which the first of these markets is live."""
+        """A terminal that shows the first of these markets as live."""
         terminal = self.watch(columns, rows, *markets)
         terminal.until_has(f"{markets[0]} live")
         return terminal
@@ -66,15 +66,14 @@ class Desk(contextlib.ExitStack):
             self.callback(self.service.process.send_signal, signal.SIGCONT)
 
     def truth(self, market):
-        """The levels that the service has, the best first: bids, asks."""
+        """The service's levels, best first: [bids, asks]."""
         book = self.service.book(market)
         return [[(level["price"], level["amount"]) for level in book[side]]
                 for side in ("bids", "asks")]
 
 
 def ladder_of(lines):
-    """What a panel shows: rows (price, amount, total, bar) of asks and bids,
-    the best first, and the line between them."""
+    """Rows (price, amount, total, bar) of asks and bids, and the middle."""
     middle = next(i for i, line in enumerate(lines) if "spread" in line)
 
     def rows(numbers):
@@ -90,7 +89,7 @@ def ladder_of(lines):
 
 
 def expected(levels, count):
-    """(price, amount, total) of the best levels."""
+    """The expected rows (price, amount, total) of the best levels."""
     total = decimal.Decimal(0)
     rows = []
     for price, amount in levels[:count]:
@@ -100,8 +99,7 @@ def expected(levels, count):
 
 
 def test_ladder_is_the_book():
-    """Prices, amounts and their sums in the market's own decimals, as the
-    service has them."""
+    """Prices, amounts and sums with the decimals of the market."""
     with Desk("--rate", "1") as desk:
         terminal = desk.watch(100, 40, "SOLUSD")
         terminal.until_has("SOLUSD live", "spread")
@@ -134,7 +132,7 @@ def test_ladder_is_the_book():
 
 
 def test_tape():
-    """Trades, the newest first, each with the way that the price went."""
+    """Trades, newest first, each with the direction of its price."""
     with Desk("--rate", "50") as desk:
         terminal = desk.watch(100, 40, "BTCUSD")
         row = re.compile(r" (\d\d:\d\d:\d\d\.\d{3}) +([0-9.]+) "
@@ -155,19 +153,18 @@ def test_tape():
 
 
 def panel_rows(lines):
-    """Without the rows whose figures go on."""
+    """The lines without the rows that change all the time."""
     return [line.rstrip() for line in lines[2:-2]]
 
 
 def masked(lines):
-    """Without what a second makes of figures, and of the room beside them."""
+    """The lines with all numbers, and the space next to them, replaced."""
     return [re.sub(r"[ \u2500]+", " ", re.sub(r"[0-9]+", "0", line))
             for line in lines]
 
 
 def test_sizes():
-    """Each size shows what fits, and after it nothing of another one is
-    left."""
+    """Each size shows what fits, and leaves nothing of the size before."""
     sizes = [(60, 15), (80, 24), (200, 60), (20, 5), (1, 1), (120, 40),
              (37, 3), (60, 60), (200, 15), (80, 24)]
     with Desk() as desk:
@@ -175,7 +172,7 @@ def test_sizes():
                               "silence_ms=600000", *MARKETS)
         terminal.until_has("BTCUSD live")
         time.sleep(2)
-        desk.signal(signal.SIGSTOP)  # what stands there stays
+        desk.signal(signal.SIGSTOP)  # the screen stays as it is
         terminal.until_has("FROZEN")
         for columns, rows in sizes:
             terminal.resize(columns, rows)
@@ -198,7 +195,7 @@ def test_sizes():
             after = terminal.screen()
             check(masked(before) == masked(after),
                   "\n".join(before + ["--"] + after))
-        # At once, as a window that is dragged.
+        # One after another without waiting, like a window that is dragged.
         for i in range(60):
             columns, rows = sizes[i % len(sizes)]
             terminal.resize(columns + i % 7, rows + i % 5)
@@ -210,8 +207,8 @@ def test_sizes():
 
 
 def test_little_room():
-    """The best bid and ask disappear last, and never with a digit less;
-    whoever looks knows that there are more markets."""
+    """The best bid and ask disappear last, and never lose a digit. The screen
+    shows that there are more markets."""
     with Desk("--rate", "1") as desk:
         terminal = desk.live(80, 24, *MARKETS)
         terminal.until_has("enter one", "markets 1-2 of 4")
@@ -235,7 +232,7 @@ def test_little_room():
 
 
 def test_any_keys():
-    """Keys and sizes as a cat on the keyboard chooses them."""
+    """Random keys and sizes."""
     chance = random.Random(18)
     keys = ["Left", "Right", "Up", "Down", "Tab", "BTab", "NPage", "PPage",
             "Home", "End", "Enter", "Escape", "?", "p", "r", "+", "-", "0", "1",
@@ -253,7 +250,7 @@ def test_any_keys():
 
 
 def test_terminal_is_given_back(desk):
-    """However it ends, and with what it has seen on the usual screen."""
+    """However it ends; the summary is on the normal screen."""
     for name, end in {
             "q": lambda terminal: terminal.keys("q"),
             "Ctrl-C": lambda terminal: terminal.keys("C-c"),
@@ -271,7 +268,7 @@ def test_terminal_is_given_back(desk):
 
 
 def test_window_that_is_closed(desk):
-    """Nobody is left to see it: it ends."""
+    """It ends when its terminal is closed."""
     terminal = desk.live(80, 24, "BTCUSD")
     pid = terminal.pid()
     terminal.close()
@@ -313,12 +310,12 @@ def test_keys_are_shown(desk):
 
 
 def test_pause():
-    """The picture is held, the stream goes on, and it is said."""
+    """The screen is held, the stream continues, and a message says so."""
     with Desk("--rate", "50") as desk:
         terminal = desk.live(80, 24, "BTCUSD", "ETHUSD")
         time.sleep(1)
         terminal.keys("p")
-        terminal.until_has("PAUSED for 0 s", "PAUSED: the stream goes on")
+        terminal.until_has("PAUSED for 0 s", "PAUSED: the stream continues")
         held = panel_rows(terminal.screen())
         terminal.until_has("PAUSED for 2 s")
         check(panel_rows(terminal.screen()) == held, terminal.text())
@@ -330,12 +327,10 @@ def test_pause():
 
 
 def test_recording(desk):
-    """A recording as the stream was, with a pause and other speeds; its last
-    picture stays."""
+    """A replay, with a pause and other speeds. Its last screen stays."""
     path = os.path.join(desk.folder, "recording")
-    done = run_program(TOOL, "record", *desk.service.arguments, "--client-id",
-                       "sandbox-client", "--seconds", "20", "--count", "60", "-o",
-                       path, "BTCUSD", "ETHUSD", env=desk.environment())
+    done = desk.service.run("record", "--seconds", "20", "--count", "60", "-o",
+                            path, "BTCUSD", "ETHUSD")
     check(done.returncode == 0, done)
     terminal = desk.watch(80, 24, "--replay", path, "--speed", "0.1")
     terminal.until_has("BTCUSD live", "ETHUSD live", "recording  20", "x0.1 ")
@@ -355,7 +350,7 @@ def test_recording(desk):
 
 
 def test_frozen():
-    """An open stream on which nothing comes does not look like a live one."""
+    """An open stream without data does not look live."""
     with Desk("--rate", "50") as desk:
         terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD")
         terminal.until("beating", lambda text: re.search(
@@ -378,7 +373,7 @@ def test_frozen():
 
 
 def test_countdown(desk):
-    """After a loss: stale books, why, since when, and when it goes on."""
+    """After a loss: stale books, why, since when, and the next attempt."""
     terminal = desk.live(100, 30, "BTCUSD", "ETHUSD")
     desk.service.process.kill()
     terminal.until_has("BTCUSD  STALE", "ETHUSD  STALE",
@@ -391,7 +386,7 @@ def test_countdown(desk):
         terminal.until_has(f" next attempt in {left} s")
     stale = int(re.search(r"STALE for (\d+) s: connection lost",
                           terminal.text())[1])
-    # Both count whole seconds, one down to them and one up.
+    # Both show whole seconds, one rounded down, the other up.
     check(stale >= first - 2, terminal.text())
     check("connection refused" in terminal.text(), terminal.text())
     terminal.keys("q")
@@ -399,7 +394,7 @@ def test_countdown(desk):
 
 
 def test_loss_without_books(desk):
-    """Best prices and trades that are old do not look as if they were not."""
+    """Old best prices and trades do not look current."""
     terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD", "--top")
     terminal.until_has("BTCUSD live", "ETHUSD live", "top 9")
     desk.service.process.kill()
@@ -407,21 +402,21 @@ def test_loss_without_books(desk):
 
 
 def test_refused(desk):
-    """A refused subscription is named, and nothing says that all is well."""
+    """A refused subscription is named, and nothing reports success."""
     terminal = desk.watch(100, 30, "BTCUSD", "NOSUCH")
     text = terminal.until_has("BTCUSD live", "NOSUCH  REFUSED",
                               " 3 subscriptions refused ", "NOSUCH: ",
                               "live 1/2", "market_data.top_of_book:")
     check("no errors" not in text, text)
     terminal.quit(6)
-    # With nothing else it ends at once, and says so where it can be read.
+    # If there is no other, it ends at once, with a message that stays.
     terminal = desk.watch(100, 30, "NOSUCH")
     check(terminal.ended() == 6, terminal.text())
     check("refused market_data of NOSUCH: UNKNOWN" in terminal.text(), terminal.text())
 
 
 def test_top_of_book_alone(desk):
-    """Amounts beside the prices stand there whole, or not at all."""
+    """Amounts next to the prices are shown whole, or not at all."""
     terminal = desk.watch(80, 24, "--top", "BTCUSD", "ETHUSD")
     terminal.until_has(" top 9", " top 3")
     top = terminal.screen()[3]
@@ -466,7 +461,7 @@ def test_scrolling_stops_at_the_ends():
 
 
 def test_steps_of_price():
-    """Levels that are put together: bids down, asks up, nothing lost."""
+    """Levels are combined: bids rounded down, asks up, nothing lost."""
     with Desk("--rate", "1") as desk:
         terminal = desk.watch(87, 60, "BTCUSD")
         terminal.until_has("BTCUSD live", "spread")
@@ -503,8 +498,8 @@ def test_colours(desk):
 
 
 def test_slow_terminal():
-    """A vt100 has 960 bytes a second at most, and another one what is asked
-    for; what stands there is whole all the same."""
+    """A vt100 gets at most 960 bytes a second, another terminal the given rate.
+    The screen is still whole."""
     with Desk("--rate", "100") as desk:
         for term, options, most in (
                 ("vt100", [], BYTES_VT100),
@@ -522,12 +517,12 @@ def test_slow_terminal():
 
 
 def test_terminal_that_takes_nothing():
-    """Nobody reads what is drawn, as after Ctrl-S: the stream goes on."""
+    """If nobody reads the output, as after Ctrl-S, the stream continues."""
     port = free_port()
     with Desk("--rate", "200") as desk:
         line = desk.line(200, 60, "BTCUSD", "--metrics", str(port),
                          TERM="xterm-256color")
-        time.sleep(6)  # the line between them is full by then
+        time.sleep(6)  # the pseudo-terminal is full by then
         before = figure(port, "messages_total")
         wait_for(lambda: figure(port, "messages_total") > before + 200,
                  "more messages")
@@ -537,7 +532,7 @@ def test_terminal_that_takes_nothing():
 
 
 def test_refused_terminals(desk):
-    """One line that says what is wrong, and the exit code of arguments."""
+    """One line names the error; the exit status is that of arguments."""
     for variables, said in (
             ({"TERM": "dumb"}, b"TERM=dumb: such a terminal cannot"),
             ({}, b"TERM=: no terminal of this kind is known"),
@@ -563,7 +558,7 @@ def test_refused_terminals(desk):
 
 
 def test_text_of_the_network(desk):
-    """What a service says is shown, and obeyed by no terminal."""
+    """A service's text is shown without its control characters."""
     line = desk.line(100, 30, "BTCUSD", TERM="xterm-256color")
     line.read(3)
     desk.service.set(close={"code": 3000, "reason": "\033]0;evil\007\u202eX"})
@@ -574,7 +569,7 @@ def test_text_of_the_network(desk):
 
 
 def test_name_in_another_case(desk):
-    """What comes under the name in other letters is of this market."""
+    """Data with the name in another case belongs to the market."""
     terminal = desk.watch(80, 24, "BTCUSD")
     terminal.until_has(" BTCUSD live")
     desk.service.set(garbage={"text": json.dumps({
@@ -585,7 +580,7 @@ def test_name_in_another_case(desk):
 
 
 def test_pair(desk):
-    """Both connections are shown, and a trade of both stands there once."""
+    """Both connections are shown, and a trade of both only once."""
     terminal = desk.watch(100, 40, "BTCUSD", "--hot-standby")
     terminal.until_has("A: open ", "B: open")
     leader = re.search("leads ([AB]): open", terminal.text())[1]

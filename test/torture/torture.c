@@ -1,17 +1,17 @@
 /*
- * One run of a scenario, and what must hold in it: see torture.h.
+ * One run of a scenario, and its checks: see torture.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "torture_private.h"
 #include "truth.h"
 
-/* From the caller's close to the end, and a little for a slow line. */
+/* From the caller's close to the end, with some time for a slow connection. */
 #define CLOSING_MS (3000u + 100u)
 
 #define OBJECTS 4 /* client, both of a pair, transfer */
 
-/* The scenario at hand, and what it comes to without a fault. */
+/* The current scenario, and its results without a fault. */
 static const struct torture_scenario *scenario;
 static struct {
     struct mst_stats stats[OBJECTS];
@@ -58,10 +58,6 @@ void torture_pass(uint32_t ms) {
     (void)torture_books_check(torture_is_held());
 }
 
-void torture_change(void) {
-    truth_change();
-}
-
 void torture_trade(void) {
     assert_true(torture_seen.trades < TORTURE_TRADES);
     torture_books_trade(torture_seen.trades++);
@@ -80,14 +76,14 @@ void torture_parts(void) {
 }
 
 void torture_put(void) {
-    /* The one before has ended, or takes its time. */
+    /* Wait for the previous one, unless it takes too long. */
     for (int i = 0; i < 60 && torture_seen.addresses < torture_seen.puts; i++) {
         torture_pass(1000);
     }
     torture_seen.puts++;
     torture_seen.put_ms = session_now();
     if (session_put() != 0) {
-        torture_failed("a request for an address is not taken");
+        torture_failed("a request for an address is refused");
     }
 }
 
@@ -112,9 +108,8 @@ static bool is_well(void) {
             (is_open(&s->pair.clients[0]) && is_open(&s->pair.clients[1])));
 }
 
-/* Lets time pass until all that is wished for is there, and follows what
- * changes. Returns how long it took since the last fault, where it was not
- * there at once. */
+/* Lets time pass until everything is subscribed and the books follow changes.
+ * Returns the time since the last fault, or 0 if this was so at once. */
 static uint32_t recover(void) {
     bool good, waits = !is_well();
     uint64_t end_ms;
@@ -124,7 +119,7 @@ static uint32_t recover(void) {
             torture_pass(500);
         }
         end_ms = session_now();
-        torture_change();
+        truth_change();
         torture_pass(50);
         good = torture_books_check(torture_is_held()) && is_well();
     } while (!good && !is_late() && !torture_seen.failed);
@@ -137,7 +132,7 @@ static uint32_t recover(void) {
                : 0;
 }
 
-/* ---- what it came to ---- */
+/* ---- results ---- */
 
 static const struct mst_stats *stats_of(int object) {
     struct session *s = &session;
@@ -154,22 +149,22 @@ static void expect_same(const char *name, uint64_t expected, uint64_t got) {
     }
 }
 
-/* What a fault may not change; an answer or a snapshot may be asked for again
- * where nothing comes for long. */
+/* Checks what no fault may change. After a long silence the client may request
+ * an answer or a snapshot again. */
 static void stats_check(int object) {
     const struct mst_stats *got = stats_of(object);
     const struct mst_stats *expected = &usual.stats[object];
 
     expect_same("bad messages", expected->bad_messages, got->bad_messages);
     expect_same("unknown messages", expected->unknown, got->unknown);
-    if (torture_is_quick()) {
+    if (torture_port.quick) {
         expect_same("resyncs", expected->resyncs, got->resyncs);
         expect_same("unanswered", expected->unanswered, got->unanswered);
         expect_same("drifts", expected->drifts, got->drifts);
     }
 }
 
-/* Nor may one that is harmless. */
+/* Checks what a harmless fault may not change. */
 static void stats_compare(int object) {
     const struct mst_stats *got = stats_of(object);
     const struct mst_stats *expected = &usual.stats[object];
@@ -217,11 +212,11 @@ static void close_all(void) {
     }
 }
 
-/* Closes, and looks at what is left. */
+/* Closes all objects, and checks what is left. */
 static void finish(void) {
     unsigned failures = expect_failures();
 
-    if (torture_seen.failed) { /* it may never get to its end */
+    if (torture_seen.failed) { /* it may never end */
         session_wipe();
         return;
     }
@@ -271,7 +266,7 @@ static void run_begin(const struct torture_fault *faults, size_t len,
     scenario->begin();
     session.config.trace = torture_trace;
     torture_port_begin(faults, len);
-    torture_seen.recorded = equal && torture_is_harmless();
+    torture_seen.recorded = equal && torture_port.harmless;
     truth_begin(TORTURE_PRICES);
     scenario->start();
     scenario->play();
@@ -280,7 +275,7 @@ static void run_begin(const struct torture_fault *faults, size_t len,
 static void run_end(struct torture_result *result) {
     memcpy(result->at, torture_port.at, sizeof result->at);
     memcpy(result->kinds, torture_port.kinds, sizeof result->kinds);
-    result->fired = torture_fired();
+    result->fired = torture_port.fired_len;
     result->failed = torture_seen.failed;
 }
 
@@ -306,7 +301,7 @@ void torture_run(const struct torture_fault *faults, size_t len, bool loud,
     bool equal = (scenario->flags & TORTURE_EITHER) == 0;
 
     run_begin(faults, len, equal, loud);
-    equal &= torture_is_harmless();
+    equal &= torture_port.harmless;
     result->recovery_ms = recover();
     state_check(equal);
     finish();

@@ -1,8 +1,8 @@
 /*
- * Transport torture: what a port's call or a byte of the line can do to a
- * client, a pair or a transfer, done at one or two points of a scenario, and
- * what must hold all the same. Used by test/session/torture.c, in virtual time
- * on the mock port, over session.h.
+ * Transport torture: every possible result of a port's call, and a fault at any
+ * byte of a connection, at one or two points of a scenario with a client, a
+ * pair or a transfer; and what must be true despite them. Used by
+ * test/session/torture.c, in virtual time on the mock port, over session.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,26 +15,26 @@
 
 /* What happens at a point. */
 enum torture_action {
-    TORTURE_ONE,   /* one byte is moved, no more */
-    TORTURE_LATER, /* not now, once */
-    TORTURE_NEVER, /* not now, until the connection is given up */
+    TORTURE_ONE,   /* only one byte is moved */
+    TORTURE_LATER, /* returns "not now" once */
+    TORTURE_NEVER, /* "not now" until the connection is closed */
     TORTURE_END,   /* the peer has closed */
     TORTURE_ERROR, /* the call fails */
     TORTURE_ACTIONS
 };
 
-/* What points are counted by: calls of the port that may say something, in
- * their order; bytes that were received; bytes that were sent. */
+/* Points are counted by calls of the port that can fail or wait; by bytes
+ * received; by bytes sent. */
 enum torture_where { TORTURE_CALL, TORTURE_IN, TORTURE_OUT, TORTURE_WHERES };
 
-/* At the call of this number (from 1 on), or behind so many bytes. */
+/* At the call with this number (from 1 on), or after this number of bytes. */
 struct torture_fault {
     enum torture_where where;
     uint32_t at;
     enum torture_action action;
 };
 
-/* The calls that are counted. */
+/* The counted calls. */
 enum torture_kind {
     TORTURE_RESOLVE,
     TORTURE_CONNECT,
@@ -51,21 +51,24 @@ enum torture_kind {
 
 /* A link of the port. */
 struct torture_link {
-    bool in_use;   /* something was asked of it since the last close */
-    bool resolves; /* it does so, and connects to this address, or -1 */
+    bool in_use;   /* used since the last close */
+    bool resolves; /* resolving; connecting to this address, or -1 */
     int address;
-    bool held;             /* it gets no further, until it is closed */
-    bool ended;            /* the peer has closed: what is sent is lost */
-    bool no_send, no_recv; /* these have failed */
-    uint64_t heard_ms;     /* when it last brought a byte */
+    bool held;             /* hangs until it is closed */
+    bool ended;            /* the peer has closed: sent bytes are lost */
+    bool no_send, no_recv; /* send or recv has failed */
+    uint64_t heard_ms;     /* when it last received a byte */
 };
 
-/* The port between the object and the mock. */
+/* The port between the objects and the mock. */
 struct torture_port {
     struct torture_fault faults[TORTURE_FAULTS];
     size_t len;
+    bool harmless; /* the faults cost a millisecond at most */
+    bool quick;    /* they cost a connection at most, closed at once */
     bool fired[TORTURE_FAULTS];
-    uint64_t fired_ms; /* when the last one was */
+    unsigned fired_len;
+    uint64_t fired_ms; /* the time of the last one */
     uint32_t at[TORTURE_WHERES];
     uint8_t kinds[TORTURE_CALLS]; /* of call n at n - 1 */
     uint32_t closes;
@@ -76,68 +79,57 @@ struct torture_port {
 
 extern struct torture_port torture_port;
 
-/* Puts it over the port of the session at hand, with these faults. */
+/* Inserts it above the current session's port, with these faults. */
 void torture_port_begin(const struct torture_fault *faults, size_t len);
 
-/* Does this action mean anything at a call of this kind? */
+/* True if this action has an effect at a call of this kind. */
 bool torture_applies(enum torture_kind kind, enum torture_action action);
 
-/* Is nothing lost by what happens, but a millisecond? */
-bool torture_is_harmless(void);
-
-/* Is nothing lost but the connection, which is closed at once? */
-bool torture_is_quick(void);
-
-/* How many have happened. */
-unsigned torture_fired(void);
-
-/* Does a link get no further, or has its peer gone, unnoticed so far? */
+/* True if a link hangs, or if its peer has closed and this is not noticed
+ * yet. */
 bool torture_is_held(void);
 
-/* "call:17:end", and back; false where it is none. */
+/* Write a fault as "call:17:end", and read it; false if it is malformed. */
 void torture_fault_write(char out[40], const struct torture_fault *fault);
 bool torture_fault_read(const char *text, struct torture_fault *fault);
 
 /* ---- scenarios: torture_scenarios.c ---- */
 
-/* What is said of a scenario. */
-#define TORTURE_TLS 1u    /* handshakes cost some ms each */
-#define TORTURE_RENEWS 2u /* how many tokens it takes depends on the time */
-#define TORTURE_EITHER 4u /* of a pair either leads, by the order of calls */
-#define TORTURE_OPEN \
-    8u /* an answer ends with its connection: nobody can tell
-                           * that it was cut short, but by its JSON */
+/* Properties of a scenario. */
+#define TORTURE_TLS 1u    /* each handshake costs some ms */
+#define TORTURE_RENEWS 2u /* the number of tokens depends on the time */
+#define TORTURE_EITHER 4u /* the order of calls decides which of a pair leads */
+/* A response ends with its connection: only its JSON shows a truncation. */
+#define TORTURE_OPEN 8u
 
 struct torture_scenario {
     const char *name;
-    void (*begin)(void); /* session_begin(), and what else it takes */
-    void (*start)(void); /* initialises the objects, wishes */
+    void (*begin)(void); /* session_begin() and further settings */
+    void (*start)(void); /* initialises the objects, subscribes */
     void (*play)(void);
     unsigned flags;
-    int error, status; /* of each of its requests for an address: HTTP's */
+    int error, status; /* the result of its requests for addresses */
 };
 
 extern const struct torture_scenario torture_scenarios[];
 extern const size_t torture_scenarios_len;
 
-/* The scenario of this name, or NULL. */
+/* Returns the scenario of this name, or NULL. */
 const struct torture_scenario *torture_scenario(const char *name);
 
 /* ---- one run: torture.c ---- */
 
-/* From the last fault until all is well: at most so long. */
+/* The longest time from the last fault until all is well. */
 #define TORTURE_RECOVERY_MS 100000u
 
-/* For a scenario: lets time pass; the books change, and the service says so;
- * a trade, a heartbeat; a message of several parts; a request for an address.
- */
+/* For a scenario: let time pass; send a trade and a heartbeat; a message of
+ * several parts; request an address. */
 void torture_pass(uint32_t ms);
-void torture_change(void);
 void torture_trade(void);
 void torture_parts(void);
 void torture_put(void);
 
-/* What a run came to. */
+/* The results of a run. */
 struct torture_result {
     uint32_t at[TORTURE_WHERES]; /* calls and bytes */
     uint8_t kinds[TORTURE_CALLS];
@@ -146,18 +138,17 @@ struct torture_result {
     bool failed;
 };
 
-/* Plays a scenario without a fault: what the runs that follow are compared
- * with. */
+/* Plays a scenario without a fault. The following runs are compared with it. */
 void torture_reference(const struct torture_scenario *of,
                        struct torture_result *result);
 
-/* Plays the scenario of the last torture_reference() with faults. What must
- * hold, and does not, is told as an expectation that failed, with the line that
- * plays it again. loud: events are told. */
+/* Plays the scenario of the last torture_reference() with faults. A violation
+ * is a failed expectation, with the line that plays the run again. loud: prints
+ * events. */
 void torture_run(const struct torture_fault *faults, size_t len, bool loud,
                  struct torture_result *result);
 
-/* The line that plays the last run again. */
+/* Returns the line that plays the last run again. */
 const char *torture_what(void);
 
 #endif

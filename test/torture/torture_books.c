@@ -1,5 +1,5 @@
 /*
- * The true books of a scenario, and what live books must be: see torture.h.
+ * The true books of a scenario, compared with live books: see torture.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,7 +10,7 @@
 
 static const char *const markets[MARKETS] = {"BTCUSD", "ETHUSD"};
 
-/* Does a connection have this subscribed? */
+/* True if a connection has subscribed this. */
 static bool is_followed(const char *channel, const char *market) {
     bool followed = false;
 
@@ -58,8 +58,7 @@ bool torture_books_check(bool hangs) {
         } else if (!truth_is(book, 0)) {
             good = false;
             if (!hangs || !truth_is(book, session_now())) {
-                torture_failed("%s is live, and not as the service has it",
-                               markets[i]);
+                torture_failed("%s is live and not the true book", markets[i]);
             }
         } else if (mst_book_flags(book) != 0) {
             torture_failed("%s has flags %u", markets[i], mst_book_flags(book));

@@ -9,13 +9,13 @@
 
 struct torture_seen torture_seen;
 
-/* Longer runs of digits are times: a fault may cost a millisecond. */
+/* Longer numbers are times, which a fault may change by a millisecond. */
 #define DIGITS_MAX 15
 
-/* All the time that a request for an address has, where nothing else is set. */
+/* The default deadline of a request for an address. */
 #define PUT_MS 60000u
 
-/* So much later than its deadline a state may end, ms: a slow line. */
+/* How late a state may end after its deadline, in ms, for a slow connection. */
 #define LATE_MS 100u
 
 static void record_add(struct text *record, const struct text *line) {
@@ -53,7 +53,7 @@ static void event_record(const struct mst_event *event) {
     text_free(&line);
 }
 
-/* A trade's number is its amount: 0.N1. */
+/* A trade's amount is 0.N1, with its number N. */
 static void execution_look(const struct mst_execution *execution) {
     int64_t number = execution->amount.coefficient / 10;
 
@@ -74,12 +74,12 @@ static void address_look(const struct mst_address_result *result) {
         torture_failed("a request for an address ended twice");
     }
     if (result->error == MST_ERR_JSON_SYNTAX && result->maybe_done &&
-        (scenario->flags & TORTURE_OPEN) != 0 && torture_fired() > 0) {
+        (scenario->flags & TORTURE_OPEN) != 0 && torture_port.fired_len > 0) {
         return;
     }
-    /* Each handshake that hangs takes half the time that a request has. */
+    /* Each handshake that hangs takes half of a request's time. */
     if (result->error == MST_ERR_TIMEOUT && result->http_status == 0 &&
-        (scenario->flags & TORTURE_TLS) != 0 && torture_fired() == 2 &&
+        (scenario->flags & TORTURE_TLS) != 0 && torture_port.fired_len == 2 &&
         session_now() - torture_seen.put_ms >= PUT_MS) {
         return;
     }
@@ -90,7 +90,7 @@ static void address_look(const struct mst_address_result *result) {
     }
 }
 
-/* What came by a connection counts while that is open. */
+/* Data of a connection may come only while it is open. */
 static void data_look(const struct mst_event *event) {
     int link = event->link;
 
@@ -98,7 +98,7 @@ static void data_look(const struct mst_event *event) {
         torture_failed("event %d after the end of its connection",
                        (int)event->type);
     } else if (event->generation != torture_seen.generation[link]) {
-        torture_failed("event %d of generation %u, and open is %u",
+        torture_failed("event %d of generation %u while %u is open",
                        (int)event->type, event->generation,
                        torture_seen.generation[link]);
     }
@@ -133,8 +133,8 @@ bool torture_event(void *context, const struct mst_event *event) {
     return true;
 }
 
-/* How long a link may be in this state, ms, as mini_stream.h says of struct
- * mst_config; 0: as long as it likes. */
+/* Returns the longest time of a link in this state, in ms, from struct
+ * mst_config in mini_stream.h; 0: any time. */
 static uint64_t stage_most_ms(enum mst_state state) {
     unsigned addresses = (unsigned)session.mock.plan.addresses;
 

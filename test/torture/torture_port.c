@@ -1,6 +1,6 @@
 /*
- * The port that has faults: see torture.h. It stands right over the mock, below
- * whatever else a scenario puts there.
+ * The port with faults: see torture.h. It is directly above the mock, below
+ * other ports of a scenario.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,8 +8,7 @@
 
 struct torture_port torture_port;
 
-/* What the calls say where their peer has closed, and where they fail; 0: they
- * cannot say so. */
+/* What calls return if the peer has closed, and if they fail; 0: impossible. */
 static const struct {
     int end, error;
 } says[TORTURE_KINDS] = {
@@ -34,33 +33,6 @@ bool torture_applies(enum torture_kind kind, enum torture_action action) {
     }
 }
 
-bool torture_is_harmless(void) {
-    bool harmless = true;
-
-    for (size_t i = 0; i < torture_port.len; i++) {
-        harmless &= torture_port.faults[i].action <= TORTURE_LATER;
-    }
-    return harmless;
-}
-
-bool torture_is_quick(void) {
-    bool quick = true;
-
-    for (size_t i = 0; i < torture_port.len; i++) {
-        quick &= torture_port.faults[i].action != TORTURE_NEVER;
-    }
-    return quick;
-}
-
-unsigned torture_fired(void) {
-    unsigned fired = 0;
-
-    for (size_t i = 0; i < torture_port.len; i++) {
-        fired += torture_port.fired[i];
-    }
-    return fired;
-}
-
 bool torture_is_held(void) {
     bool held = false;
 
@@ -76,14 +48,15 @@ static void breach(const char *what) {
     }
 }
 
-/* ---- which fault ---- */
+/* ---- the fault of a call or byte ---- */
 
 static void fire(size_t i) {
     torture_port.fired[i] = true;
+    torture_port.fired_len++;
     torture_port.fired_ms = session_now();
 }
 
-/* Counts a call; returns what happens at it, or TORTURE_ACTIONS. */
+/* Counts a call. Returns the action at it, or TORTURE_ACTIONS. */
 static enum torture_action enter(enum torture_kind kind) {
     struct torture_port *p = &torture_port;
     uint32_t n = p->at[TORTURE_CALL]++;
@@ -102,8 +75,8 @@ static enum torture_action enter(enum torture_kind kind) {
     return TORTURE_ACTIONS;
 }
 
-/* Cuts what is moved at the next byte where something happens; returns that,
- * where it is this byte, or TORTURE_ACTIONS. */
+/* Shortens a move of bytes to end at the next fault. Returns the action of a
+ * fault at the current byte, or TORTURE_ACTIONS. */
 static enum torture_action reach(enum torture_where where, size_t *len) {
     struct torture_port *p = &torture_port;
     enum torture_action action = TORTURE_ACTIONS;
@@ -126,13 +99,19 @@ static enum torture_action reach(enum torture_where where, size_t *len) {
 
 /* ---- calls ---- */
 
+/* From now on the link receives nothing. */
+static void freeze(int link) {
+    torture_port.links[link].held = true;
+    mst_mock_freeze(&session.mock, link);
+}
+
 static int error_of(enum torture_kind kind, enum torture_action action) {
     return action == TORTURE_END ? says[kind].end : says[kind].error;
 }
 
-/* What happens to a call of resolve or connect, which was made before or not:
- * true where it is not made now. What is later has not begun, or takes a call
- * more. */
+/* Prepares a call of resolve or connect; before: it repeats an earlier one.
+ * Returns true if it is not passed on now. A delayed first call takes a
+ * millisecond more; a delayed repetition is not passed on. */
 static bool is_put_off(enum torture_kind kind, enum torture_action action,
                        bool before, uint32_t *takes_ms) {
     if (action == TORTURE_LATER || action == TORTURE_NEVER) {
@@ -158,8 +137,7 @@ static int port_resolve(void *context, int link,
         rc = torture_port.below.resolve(context, link, endpoint);
     }
     if (action == TORTURE_NEVER) {
-        l->held = true;
-        mst_mock_freeze(&session.mock, link);
+        freeze(link);
     }
     l->in_use = true;
     l->resolves = rc == 0;
@@ -181,8 +159,7 @@ static int port_connect(void *context, int link, int address) {
     }
     l->held &= before;
     if (action == TORTURE_NEVER) {
-        l->held = true;
-        mst_mock_freeze(&session.mock, link);
+        freeze(link);
     }
     l->address = rc == 0 ? address : -1;
     *takes_ms = usual;
@@ -190,7 +167,7 @@ static int port_connect(void *context, int link, int address) {
     return rc;
 }
 
-/* What happens to a call that moves bytes. */
+/* Prepares a call that moves bytes. Returns its action. */
 static enum torture_action moves(enum torture_kind kind, size_t *len) {
     enum torture_where where = kind == TORTURE_SEND ? TORTURE_OUT : TORTURE_IN;
     enum torture_action action = enter(kind);
@@ -223,7 +200,7 @@ static int port_send(void *context, int link, const void *data, size_t len) {
         mst_mock_stall(&session.mock, link, true);
     }
     if (action == TORTURE_ERROR) {
-        /* What the peer has sent before still comes. */
+        /* What the peer sent earlier still arrives. */
         n = says[TORTURE_SEND].error;
         mst_mock_end(&session.mock, link, n);
     } else if (l->ended && session.mock.plan.fail_at == 0) {
@@ -249,8 +226,7 @@ static int port_recv(void *context, int link, void *data, size_t len) {
         return 0;
     }
     if (action == TORTURE_NEVER) {
-        l->held = true;
-        mst_mock_freeze(&session.mock, link);
+        freeze(link);
     }
     n = torture_port.below.recv(context, link, data, len);
     session.mock.plan.fail_at = 0;
@@ -299,8 +275,11 @@ void torture_port_begin(const struct torture_fault *faults, size_t len) {
     struct mst_port *port = &session.port;
 
     memset(p, 0, sizeof *p);
+    p->harmless = p->quick = true;
     for (; p->len < len; p->len++) {
         p->faults[p->len] = faults[p->len];
+        p->harmless &= faults[p->len].action <= TORTURE_LATER;
+        p->quick &= faults[p->len].action != TORTURE_NEVER;
     }
     p->below = *port;
     port->resolve = port_resolve;
@@ -324,7 +303,7 @@ void torture_fault_write(char out[40], const struct torture_fault *fault) {
              actions[fault->action]);
 }
 
-/* Which of the words the text begins with, up to the colon or the end. */
+/* Returns the index of the word before the text's colon or end, or count. */
 static unsigned word_read(const char *text, const char *const *words,
                           unsigned count) {
     size_t len = strcspn(text, ":");

@@ -1,14 +1,15 @@
 /*
- * The scenarios that are tortured: see torture.h.
+ * The scenarios of the torture: see torture.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "proxy_peer.h"
 #include "torture.h"
+#include "truth.h"
 
-/* ---- how they begin ---- */
+/* ---- begin ---- */
 
-/* Of an hour of tokens, a minute is left. */
+/* Tokens live for a minute. */
 static void begin_renewal(void) {
     session_begin();
     session.service.expires_in = 60;
@@ -20,8 +21,7 @@ static void begin_until_close(void) {
     session.service.framing = SERVICE_UNTIL_CLOSE;
 }
 
-/* Nothing is there at once, or whole, and the reply of the token endpoint comes
- * in chunks. */
+/* Data comes late and in pieces, and the token response is chunked. */
 static void begin_slow(void) {
     struct mst_mock_plan *plan = &session.mock.plan;
 
@@ -35,13 +35,13 @@ static void begin_slow(void) {
     plan->send_max = 150;
 }
 
-/* As the POSIX port: what is not handed out was not there. */
+/* Like the POSIX port: a short read means that there is no more data. */
 static void begin_drains(void) {
     session_begin();
     session.port.flags |= MST_PORT_DRAINS;
 }
 
-/* As little memory as there may be. */
+/* The smallest possible memory. */
 static void begin_small(void) {
     session_begin();
     session_lengths(256, 0);
@@ -57,7 +57,7 @@ static void begin_large(void) {
     session.service.token_value = token;
 }
 
-/* The first token is not accepted, after the token endpoint has had trouble. */
+/* The token endpoint fails at first, and its first token is not accepted. */
 static void begin_refused(void) {
     session_begin();
     service_answer(
@@ -84,7 +84,7 @@ static void begin_tls(void) {
     session_begin_tls("localhost");
 }
 
-/* A token that an earlier life has kept. */
+/* A token stored by an earlier process. */
 static struct {
     char token[MST_TOKEN_MAX];
     size_t len;
@@ -154,7 +154,7 @@ static void begin_put_422(void) {
         "1a\r\n,\"detail\":\"No such chain\"}\r\n0\r\n\r\n";
 }
 
-/* The service has trouble: the next request is held back. */
+/* The service fails: the next request must wait. */
 static void begin_put_503(void) {
     begin_put();
     session.service.address.raw =
@@ -163,7 +163,7 @@ static void begin_put_503(void) {
 }
 
 static void begin_put_tls(void) {
-    session_begin_tls("localhost");
+    begin_tls();
     session.config.ws_url = NULL;
     session.request = request;
 }
@@ -173,8 +173,8 @@ static void begin_beside(void) {
     session.request = request;
 }
 
-/* The next token is fetched ahead, by the transfer's link; subscriptions are
- * looked over. */
+/* The next token is fetched early, on the transfer's link; subscriptions are
+ * audited. */
 static void begin_ahead(void) {
     begin_beside();
     session.service.expires_in = 130;
@@ -183,7 +183,7 @@ static void begin_ahead(void) {
     session.config.audit_ms = 50000;
 }
 
-/* ---- what is initialised ---- */
+/* ---- start ---- */
 
 static void start_proxied(void) {
     proxy_peer_begin("http://user:secret@proxy.example");
@@ -205,35 +205,35 @@ static void start_beside(void) {
     session_start_transfer();
 }
 
-/* ---- what happens ---- */
+/* ---- play ---- */
 
 static void change_and_pass(void) {
-    torture_change();
+    truth_change();
     torture_pass(500);
 }
 
-/* All is subscribed, and followed for a while. */
+/* Everything is subscribed and followed for a while. */
 static void play_stream(void) {
     torture_pass(500);
-    torture_change();
+    truth_change();
     torture_trade();
     torture_pass(500);
-    /* A pong goes out while more comes. */
+    /* A pong is sent while more data arrives. */
     service_frame(&session.service, 0x80, 9, "ping", 4);
     torture_parts();
     torture_pass(600);
     change_and_pass();
 }
 
-/* The stream ends with its token. */
+/* The stream ends when its token expires. */
 static void play_renewal(void) {
     torture_pass(500);
-    torture_change();
+    truth_change();
     torture_pass(62000);
     change_and_pass();
 }
 
-/* The connection is lost twice, once in the midst of a message. */
+/* The connection is lost twice, once within a message. */
 static void play_reconnect(void) {
     torture_pass(500);
     change_and_pass();
@@ -250,11 +250,11 @@ static void play_reconnect(void) {
 
 static void play_rotation(void) {
     torture_pass(500);
-    torture_change();
+    truth_change();
     (void)mst_pair_rotate(&session.pair);
     for (int i = 0; i < 4; i++) {
         torture_pass(1000);
-        torture_change();
+        truth_change();
         torture_trade();
     }
     torture_pass(500);
@@ -267,13 +267,14 @@ static void play_standby(void) {
     service_link_end(&session.service, session_leader()->link.config.link,
                      MST_ERR_RESET);
     torture_pass(100);
-    torture_change();
+    truth_change();
     torture_trade();
     torture_pass(4000);
     change_and_pass();
 }
 
-/* Pings go both ways, nothing is wished for at first, the service closes. */
+/* Pings in both directions; at first nothing is subscribed; the service
+ * closes. */
 static void play_pings(void) {
     torture_pass(500);
     service_frame(&session.service, 0x80, 9, "are you there", 13);
@@ -286,7 +287,7 @@ static void play_pings(void) {
     change_and_pass();
 }
 
-/* The second request may go by the connection of the first. */
+/* The second request may use the connection of the first. */
 static void play_put(void) {
     torture_pass(100);
     torture_put();
@@ -297,40 +298,38 @@ static void play_put(void) {
 
 static void play_beside(void) {
     torture_pass(500);
-    torture_change();
+    truth_change();
     torture_put();
     torture_pass(500);
     change_and_pass();
 }
 
-/* Nothing changes at a moment at which a ping is due: there a millisecond would
- * decide whether it is sent. */
+/* Nothing changes when a ping is due: a millisecond would decide if it is
+ * sent. */
 static void play_ahead(void) {
     for (int i = 0; i < 3; i++) {
         torture_pass(44500);
-        torture_change();
+        truth_change();
     }
     torture_put();
     torture_pass(2000);
 }
 
+#define STREAM(name, begin, play, flags) \
+    { name, begin, session_start_all, play, flags, MST_OK, 0 }
 #define PUT(name, begin, flags, error, status) \
     { name, begin, session_start_transfer, play_put, flags, error, status }
 
 const struct torture_scenario torture_scenarios[] = {
-    {"stream", session_begin, session_start_all, play_stream, 0, 0, 0},
-    {"slow", begin_slow, session_start_all, play_stream, 0, 0, 0},
-    {"drains", begin_drains, session_start_all, play_reconnect, 0, 0, 0},
-    {"small", begin_small, session_start_all, play_reconnect, 0, 0, 0},
-    {"large", begin_large, session_start_all, play_stream, 0, 0, 0},
-    {"renewal", begin_renewal, session_start_all, play_renewal, TORTURE_RENEWS,
-     0, 0},
-    {"reconnect", begin_until_close, session_start_all, play_reconnect, 0, 0,
-     0},
-    {"refused", begin_refused, session_start_all, play_stream, TORTURE_RENEWS,
-     0, 0},
-    {"store", begin_store, session_start_all, play_reconnect, TORTURE_RENEWS, 0,
-     0},
+    STREAM("stream", session_begin, play_stream, 0),
+    STREAM("slow", begin_slow, play_stream, 0),
+    STREAM("drains", begin_drains, play_reconnect, 0),
+    STREAM("small", begin_small, play_reconnect, 0),
+    STREAM("large", begin_large, play_stream, 0),
+    STREAM("renewal", begin_renewal, play_renewal, TORTURE_RENEWS),
+    STREAM("reconnect", begin_until_close, play_reconnect, 0),
+    STREAM("refused", begin_refused, play_stream, TORTURE_RENEWS),
+    STREAM("store", begin_store, play_reconnect, TORTURE_RENEWS),
     {"pings", begin_pings, session_start, play_pings, 0, 0, 0},
     {"proxy", begin_plain, start_proxied, play_stream, 0, 0, 0},
     {"rotation", session_begin, start_pair, play_rotation, 0, 0, 0},
@@ -345,9 +344,8 @@ const struct torture_scenario torture_scenarios[] = {
     {"beside", begin_beside, start_beside, play_beside, 0, MST_OK, 200},
     {"ahead", begin_ahead, start_beside, play_ahead, TORTURE_RENEWS, MST_OK,
      200},
-    {"tls", begin_tls, session_start_all, play_stream, TORTURE_TLS, 0, 0},
-    {"tls-reconnect", begin_tls, session_start_all, play_reconnect, TORTURE_TLS,
-     0, 0},
+    STREAM("tls", begin_tls, play_stream, TORTURE_TLS),
+    STREAM("tls-reconnect", begin_tls, play_reconnect, TORTURE_TLS),
     PUT("tls-put", begin_put_tls, TORTURE_TLS, MST_OK, 200),
 };
 

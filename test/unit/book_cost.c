@@ -120,6 +120,16 @@ TEST_CASE(a_change_near_an_end_moves_few_bytes) {
     expect_moves(DEPTH - 1 - RANK, RANK);
 }
 
+/* Adds a level that is better than the last one. */
+static void add_better(struct mst_book *book, struct mst_level *level,
+                       int64_t time_ns) {
+    level->price_coefficient += 10;
+    level->price_coefficient += level->price_coefficient % 10 == 0;
+    parts_apply(book, level, 1, time_ns, false);
+    assert_int_equal(mst_book_level(book, MST_BID, 0)->price_coefficient,
+                     level->price_coefficient);
+}
+
 /* Levels are removed at the worse end, which leaves space there, and added near
  * the top, until the array's end. Then all are moved back, once. */
 TEST_CASE(room_behind_is_taken_all_at_once) {
@@ -137,12 +147,8 @@ TEST_CASE(room_behind_is_taken_all_at_once) {
     bytes_moved = 0;
     for (int64_t i = 1; i <= 100; i++) {
         before = bytes_moved;
-        level.price_coefficient += 10;
-        level.price_coefficient += level.price_coefficient % 10 == 0;
-        parts_apply(&book, &level, 1, 1000 + i, false);
+        add_better(&book, &level, 1000 + i);
         most = bytes_moved - before > most ? bytes_moved - before : most;
-        assert_int_equal(mst_book_level(&book, MST_BID, 0)->price_coefficient,
-                         level.price_coefficient);
     }
     assert_int_equal(mst_book_depth(&book, MST_BID), DEPTH);
     assert_int_equal(most, WORDS * (DEPTH - 100) * sizeof level);
@@ -159,11 +165,7 @@ TEST_CASE(new_levels_in_a_full_book_move_few_bytes) {
     open_deep(&book);
     bytes_moved = 0;
     for (int64_t i = 1; i <= NEW; i++) {
-        level.price_coefficient += 10;
-        level.price_coefficient += level.price_coefficient % 10 == 0;
-        parts_apply(&book, &level, 1, 1 + i, false);
-        assert_int_equal(mst_book_level(&book, MST_BID, 0)->price_coefficient,
-                         level.price_coefficient);
+        add_better(&book, &level, 1 + i);
     }
     assert_in_range(mst_book_depth(&book, MST_BID), DEPTH - DEPTH / 64, DEPTH);
     assert_in_range(bytes_moved, 0, (size_t)NEW * 100 * sizeof level);

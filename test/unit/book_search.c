@@ -12,11 +12,16 @@
 
 static uint64_t seed = 1;
 
+static struct mst_level level_of(enum mst_side side, struct mst_decimal price) {
+    return (struct mst_level){.price_coefficient = price.coefficient,
+                              .price_exponent = price.exponent,
+                              .amount_coefficient = 1,
+                              .side = (uint8_t)side};
+}
+
 static uint32_t key_of(const struct mst_book_side *s, enum mst_side side,
                        struct mst_decimal price) {
-    const struct mst_level level = {.price_coefficient = price.coefficient,
-                                    .price_exponent = price.exponent,
-                                    .side = (uint8_t)side};
+    const struct mst_level level = level_of(side, price);
 
     return book_key(s, &level);
 }
@@ -105,12 +110,7 @@ static uint32_t random_levels(struct mst_level *levels, uint32_t count,
             spread > 0 ? (struct mst_decimal){5234567 + random_from(0, spread),
                                               -2, false}
                        : random_price();
-        levels[i] = (struct mst_level){
-            .price_coefficient = price.coefficient,
-            .price_exponent = price.exponent,
-            .amount_coefficient = 1,
-            .side = (uint8_t)side,
-        };
+        levels[i] = level_of(side, price);
         while (levels[i].price_coefficient != 0 &&
                levels[i].price_coefficient % 10 == 0) {
             levels[i].price_coefficient /= 10;
@@ -128,9 +128,7 @@ static uint32_t random_levels(struct mst_level *levels, uint32_t count,
 
 static void expect_place(const struct mst_book_side *s, enum mst_side side,
                          struct mst_decimal price) {
-    const struct mst_level level = {.price_coefficient = price.coefficient,
-                                    .price_exponent = price.exponent,
-                                    .side = (uint8_t)side};
+    const struct mst_level level = level_of(side, price);
     uint32_t key = key_of(s, side, price), by_key = 0, by_price = 0;
     struct book_sought sought = {&level, key, 0};
     bool found;
@@ -175,6 +173,7 @@ static void expect_places(struct mst_book_side *s, enum mst_side side,
 }
 
 TEST_CASE(places_are_found_among_any_number_of_levels) {
+    static const int8_t units[] = {-4, -2, 1, -9, INT8_MAX};
     static struct mst_level levels[MOST];
     struct mst_book_side s = {.levels = levels};
 
@@ -182,11 +181,9 @@ TEST_CASE(places_are_found_among_any_number_of_levels) {
         enum mst_side side = (enum mst_side)(count % 2);
         for (int spread = 0; spread <= 1000000; spread += 500000) {
             s.count = random_levels(levels, count, side, spread);
-            expect_places(&s, side, -4);
-            expect_places(&s, side, -2);
-            expect_places(&s, side, 1);
-            expect_places(&s, side, -9);
-            expect_places(&s, side, INT8_MAX);
+            for (size_t i = 0; i < COUNT(units); i++) {
+                expect_places(&s, side, units[i]);
+            }
         }
     }
 }

@@ -43,9 +43,9 @@ static struct mst_decimal random_decimal(uint64_t *seed, int near) {
     return value;
 }
 
-static void describe(struct mst_decimal value, char *text, size_t len) {
-    snprintf(text, len, "%" PRId64 "e%d%s", value.coefficient, value.exponent,
-             value.inexact ? "~" : "");
+static const char *described(struct mst_decimal value) {
+    return printed("%" PRId64 "e%d%s", value.coefficient, value.exponent,
+                   value.inexact ? "~" : "");
 }
 
 /* ---- Sums: a reference that adds numbers digit by digit ---- */
@@ -119,18 +119,11 @@ static struct mst_decimal wide_kept(const struct wide *wide, bool inexact) {
 static void expect_decimal(const char *what, struct mst_decimal a,
                            struct mst_decimal b, struct mst_decimal expected,
                            struct mst_decimal got) {
-    char texts[4][32];
-
-    if (got.coefficient == expected.coefficient &&
-        got.exponent == expected.exponent && got.inexact == expected.inexact) {
-        return;
+    if (got.coefficient != expected.coefficient ||
+        got.exponent != expected.exponent || got.inexact != expected.inexact) {
+        expect_failed("%s %s %s: expected %s, got %s", described(a), what,
+                      described(b), described(expected), described(got));
     }
-    describe(a, texts[0], sizeof texts[0]);
-    describe(b, texts[1], sizeof texts[1]);
-    describe(expected, texts[2], sizeof texts[2]);
-    describe(got, texts[3], sizeof texts[3]);
-    expect_failed("%s %s %s: expected %s, got %s", texts[0], what, texts[1],
-                  texts[2], texts[3]);
 }
 
 static void expect_sums(struct mst_decimal a, struct mst_decimal b) {
@@ -232,9 +225,7 @@ static void expect_scaled(struct mst_decimal value, int exponent) {
     int rc = mst_decimal_to_scaled(value, exponent, &got);
 
     if (rc != expected_rc || got != expected) {
-        char text[32];
-        describe(value, text, sizeof text);
-        expect_failed("%s in 1e%d: %s and %" PRId64, text, exponent,
+        expect_failed("%s in 1e%d: %s and %" PRId64, described(value), exponent,
                       error_name(rc), got);
     }
 }
@@ -271,10 +262,9 @@ TEST_CASE(a_multiple_of_a_unit_is_exact_or_an_error) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char name[32];
+        const char *name = described(cases[i].value);
         int64_t got = 1;
 
-        describe(cases[i].value, name, sizeof name);
         expect_int(
             name, cases[i].rc,
             mst_decimal_to_scaled(cases[i].value, cases[i].exponent, &got));

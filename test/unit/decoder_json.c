@@ -7,25 +7,17 @@
 
 #define SYNTAX_ERROR "error JSON_SYNTAX \"\"\n"
 
-#define HEARTBEAT \
-    "{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD "}"
-
 /* Decodes a heartbeat with another member of this value. */
 static void expect_json_value(const char *value, size_t len,
                               const char *expected) {
-    static const char before[] = "{\"x\":";
-    static const char after[] = ",\"channel\":\"heartbeat\",\"payload\":"
-                                "{\"timestamp\":\"" TIME "\"}}";
-    struct decoding decoding;
     struct text *message = text_new();
 
-    text_add_bytes(message, BYTES(before));
+    text_add(message, "{\"x\":");
     text_add_bytes(message, value, len);
-    text_add_bytes(message, BYTES(after));
-    decoding_open(&decoding, 256, 0);
-    expect_events(text_get(message), &decoding, message->data, message->len,
-                  expected);
-    decoding_close(&decoding);
+    text_add(message, ",\"channel\":\"heartbeat\",\"payload\":%s}",
+             HEARTBEAT_PAYLOAD);
+    expect_events(text_get(message), decoding_new(256, 0), message->data,
+                  message->len, expected);
 }
 
 TEST_CASE(every_valid_value_is_taken) {
@@ -114,18 +106,15 @@ TEST_CASE(a_message_is_one_value_and_nothing_else) {
         "", " ", "\r\n\t ", "<html><body>Bad Gateway</body></html>", "{\"a\"}",
         "{\"type\":\"welcome\",}", "}", "{{}}", "{\"channel\":\"candles\"}x",
         "1 2", "-", "\""};
-    struct decoding decoding;
+    struct decoding *decoding = decoding_new(0, 0);
 
-    decoding_open(&decoding, 0, 0);
     for (size_t i = 0; i < COUNT(messages); i++) {
-        expect_events(messages[i], &decoding, messages[i], strlen(messages[i]),
+        expect_events(messages[i], decoding, messages[i], strlen(messages[i]),
                       SYNTAX_ERROR);
     }
-    expect_events("NUL", &decoding, BYTES("\0"), SYNTAX_ERROR);
-    expect_events("NUL", &decoding, BYTES(HEARTBEAT "\0"), SYNTAX_ERROR);
-    expect_events("NUL", &decoding, BYTES(HEARTBEAT " \0garbage"),
-                  SYNTAX_ERROR);
-    decoding_close(&decoding);
+    expect_events("NUL", decoding, BYTES("\0"), SYNTAX_ERROR);
+    expect_events("NUL", decoding, BYTES(HEARTBEAT "\0"), SYNTAX_ERROR);
+    expect_events("NUL", decoding, BYTES(HEARTBEAT " \0garbage"), SYNTAX_ERROR);
 }
 
 /* Malformed JSON within an item that is decoded is an error too. */
@@ -171,32 +160,26 @@ TEST_CASE(malformed_levels_and_entries_are_syntax_errors) {
 TEST_CASE(one_changed_byte_gives_the_same_events_at_every_split) {
     static const char good[] = BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "");
     static const char bytes[] = "\"\\{}[]:,0-.eu \n\x01\x7f\x80x";
-    struct decoding decoding;
+    struct decoding *decoding = decoding_new(256, 0);
 
-    decoding_open(&decoding, 256, 0);
     for (size_t at = 0; at < sizeof good - 1; at++) {
         for (size_t i = 0; i < sizeof bytes; i++) {
             char message[sizeof good];
 
             memcpy(message, good, sizeof good);
             message[at] = bytes[i];
-            expect_events(message, &decoding, message, sizeof good - 1, NULL);
+            expect_events(message, decoding, message, sizeof good - 1, NULL);
         }
     }
-    decoding_close(&decoding);
 }
 
 /* A decoder that has read no time yet remembers no minute. */
 TEST_CASE(a_first_time_of_control_characters_is_a_syntax_error) {
     static const char message[] =
-        "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\""
-        "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
-        "05Z\"}}";
-    struct decoding decoding;
+        HEARTBEAT_WITH("{\"timestamp\":\"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                       "05Z\"}");
 
-    decoding_open(&decoding, 256, 0);
-    expect_events("NULs", &decoding, BYTES(message), SYNTAX_ERROR);
-    decoding_close(&decoding);
+    expect_events("NULs", decoding_new(256, 0), BYTES(message), SYNTAX_ERROR);
 }
 
 /* ---- Truncation ---- */

@@ -101,13 +101,11 @@ static size_t feed(struct decoding *decoding, const char *piece,
 TEST_CASE(ten_thousand_levels_pass_through_a_small_buffer) {
     struct text *message = text_new(), *record = text_new(),
                 *expected = text_new();
-    struct decoding decoding;
+    struct decoding *decoding = decoding_new(256, 0);
 
     add_message(message, expected, 6000, 4000);
-    decoding_open(&decoding, 256, 0);
-    decoding_feed(&decoding, message->data, message->len, true, record);
+    decoding_feed(decoding, message->data, message->len, true, record);
     assert_string_equal(text_get(record), text_get(expected));
-    decoding_close(&decoding);
 }
 
 TEST_CASE(a_full_part_is_held_until_a_further_level_begins) {
@@ -115,39 +113,35 @@ TEST_CASE(a_full_part_is_held_until_a_further_level_begins) {
                                           "\"asks\"", ": [", "\n"};
     struct text *message = text_new(), *record = text_new(),
                 *expected = text_new();
-    struct decoding decoding;
+    struct decoding *decoding = decoding_new(256, 0);
 
     text_add(message, BIDS);
     add_levels(message, 1, 32);
     add_parts(expected, 32, 0, 1, false);
-    decoding_open(&decoding, 256, 0);
-    assert_int_equal(feed(&decoding, message->data, record), 0);
+    assert_int_equal(feed(decoding, message->data, record), 0);
     for (size_t i = 0; i < COUNT(between); i++) {
-        assert_int_equal(feed(&decoding, between[i], record), 0);
+        assert_int_equal(feed(decoding, between[i], record), 0);
     }
-    feed(&decoding, LEVEL("3", "4"), record);
+    feed(decoding, LEVEL("3", "4"), record);
     assert_string_equal(text_get(record), text_get(expected));
-    assert_int_equal(feed(&decoding, "]}", record), 0);
-    decoding_feed(&decoding, BYTES("}"), true, record);
+    assert_int_equal(feed(decoding, "]}", record), 0);
+    decoding_feed(decoding, BYTES("}"), true, record);
     text_add(expected, "part BTCUSD " NS " snapshot last: ask 3 4\n");
     assert_string_equal(text_get(record), text_get(expected));
-    decoding_close(&decoding);
 }
 
 TEST_CASE(the_last_part_waits_for_the_end_of_the_message) {
     struct text *record = text_new();
-    struct decoding decoding;
+    struct decoding *decoding = decoding_new(256, 0);
 
-    decoding_open(&decoding, 256, 0);
-    decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "")),
+    decoding_feed(decoding, BYTES(BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "")),
                   false, record);
     assert_int_equal(record->len, 0);
-    decoding_feed(&decoding, BYTES(" "), false, record);
+    decoding_feed(decoding, BYTES(" "), false, record);
     assert_int_equal(record->len, 0);
-    decoding_feed(&decoding, BYTES(""), true, record);
+    decoding_feed(decoding, BYTES(""), true, record);
     assert_string_equal(text_get(record),
                         "part BTCUSD " NS " update first last: bid 1 2\n");
-    decoding_close(&decoding);
 }
 
 /* ---- Messages that become invalid ---- */
@@ -245,20 +239,18 @@ static void expect_truncated(const char *record) {
 
 TEST_CASE(a_truncated_message_never_gives_a_last_part) {
     struct text *message = text_new(), *record = text_new();
-    struct decoding decoding;
+    struct decoding *decoding = decoding_new(256, 0);
 
     text_add(message, HEAD);
     add_sides(message, 20, 20);
     text_add(message, "}}");
-    decoding_open(&decoding, 256, 0);
     for (size_t len = strlen(HEAD); len < message->len; len++) {
         for (size_t piece = 0; piece < 3; piece++) {
             text_clear(record);
-            replay(&decoding.reader, message->data, len, piece, record);
+            replay(&decoding->reader, message->data, len, piece, record);
             expect_truncated(text_get(record));
         }
     }
-    decoding_close(&decoding);
 }
 
 /* ---- Aborting a message ---- */
@@ -271,70 +263,72 @@ TEST_CASE(a_message_given_up_is_aborted_if_parts_of_it_went_out) {
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct text *message = text_new(), *record = text_new();
-        struct decoding decoding;
+        struct decoding *decoding = decoding_new(256, 0);
         struct mst_event event;
 
         text_add(message, BIDS);
         add_levels(message, 1, cases[i].levels);
         text_add(message, "]");
-        decoding_open(&decoding, 256, 0);
-        feed(&decoding, text_get(message), record);
+        feed(decoding, text_get(message), record);
         text_clear(record);
-        assert_int_equal(mst_decoder_abort(&decoding.decoder, &event),
+        assert_int_equal(mst_decoder_abort(&decoding->decoder, &event),
                          cases[i].aborted);
         if (cases[i].aborted == 1) {
             record_event(record, &event);
         }
-        decoding_feed(&decoding,
+        decoding_feed(decoding,
                       BYTES(BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "")), true,
                       record);
         expect_text("given up",
                     printed("%spart BTCUSD " NS " update first last: bid 1 2\n",
                             cases[i].aborted == 1 ? ABORTED : ""),
                     text_get(record));
-        decoding_close(&decoding);
     }
 }
 
 TEST_CASE(giving_up_between_messages_does_nothing) {
     struct text *record = text_new();
-    struct decoding decoding;
+    struct decoding *decoding = decoding_new(256, 0);
     struct mst_event event;
 
-    decoding_open(&decoding, 256, 0);
-    assert_int_equal(mst_decoder_abort(&decoding.decoder, &event), 0);
-    decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", "", "")), true,
+    assert_int_equal(mst_decoder_abort(&decoding->decoder, &event), 0);
+    decoding_feed(decoding, BYTES(BOOK_MESSAGE("UPDATE", "", "")), true,
                   record);
-    assert_int_equal(mst_decoder_abort(&decoding.decoder, &event), 0);
-    decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", "", "")), true,
+    assert_int_equal(mst_decoder_abort(&decoding->decoder, &event), 0);
+    decoding_feed(decoding, BYTES(BOOK_MESSAGE("UPDATE", "", "")), true,
                   record);
     assert_string_equal(text_get(record),
                         "part BTCUSD " NS " update first last:\n"
                         "part BTCUSD " NS " update first last:\n");
-    decoding_close(&decoding);
 }
 
 /* ---- Levels before their market, type or time ---- */
 
+/* Appends a message with this number of levels a side, after the first text. */
+static void add_early(struct text *message, const char *const layout[2],
+                      size_t levels) {
+    text_add(message, "%s", layout[0]);
+    add_sides(message, levels, levels);
+    text_add(message, "%s", layout[1]);
+}
+
 TEST_CASE(levels_that_were_kept_come_in_the_same_parts) {
-    static const char *const layouts[][3] = {
+    static const char *const layouts[][2] = {
         {"{\"payload\":{\"market\":\"BTCUSD\",\"type\":\"SNAPSHOT\",\"time\":"
          "\"" TIME "\"",
-         "},\"channel\":\"market_data\"}", ""},
+         "},\"channel\":\"market_data\"}"},
         {"{\"channel\":\"market_data\",\"payload\":{\"x\":0",
-         ",\"market\":\"BTCUSD\",\"type\":\"SNAPSHOT\",\"time\":\"" TIME "\"}}",
-         ""},
+         ",\"market\":\"BTCUSD\",\"type\":\"SNAPSHOT\",\"time\":\"" TIME
+         "\"}}"},
         {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
          "\"type\":\"SNAPSHOT\"",
-         ",\"time\":\"" TIME "\"}}", ""},
+         ",\"time\":\"" TIME "\"}}"},
     };
 
     for (size_t i = 0; i < COUNT(layouts); i++) {
         struct text *message = text_new(), *expected = text_new();
 
-        text_add(message, "%s", layouts[i][0]);
-        add_sides(message, 25, 25);
-        text_add(message, "%s", layouts[i][1]);
+        add_early(message, layouts[i], 25);
         add_parts(expected, 25, 25, 2, true);
         expect_decoded(text_get(message), 2048, 0, text_get(expected));
         /* All of it is checked before any of it is delivered. */
@@ -356,9 +350,7 @@ TEST_CASE(levels_that_were_kept_are_what_the_message_says) {
     for (size_t i = 0; i < COUNT(orders); i++) {
         struct text *message = text_new(), *expected = text_new();
 
-        text_add(message, "%s", orders[i][0]);
-        add_sides(message, 25, 25);
-        text_add(message, "%s", orders[i][1]);
+        add_early(message, orders[i], 25);
         add_parts_of(expected, "update", 25, 25, 2, true);
         expect_decoded(text_get(message), 2048, 0, text_get(expected));
     }
@@ -376,9 +368,7 @@ TEST_CASE(levels_that_cannot_be_kept_are_an_error_of_order) {
     for (size_t i = 0; i < COUNT(layouts); i++) {
         struct text *message = text_new();
 
-        text_add(message, "%s", layouts[i][0]);
-        add_sides(message, 100, 100);
-        text_add(message, "%s", layouts[i][1]);
+        add_early(message, layouts[i], 100);
         expect_error(text_get(message), 2048, 0, "MESSAGE_ORDER \"\"");
     }
 }
@@ -423,27 +413,25 @@ TEST_CASE(a_number_that_does_not_fit_costs_its_message) {
 
 TEST_CASE(one_message_leaves_nothing_to_the_next) {
     struct text *bad = text_new(), *record = text_new();
-    struct decoding decoding;
+    struct decoding *decoding = decoding_new(256, 0);
 
-    decoding_open(&decoding, 256, 0);
     text_add(bad, BIDS);
     add_levels(bad, 1, 40);
     text_add(bad, "]");
     for (int i = 0; i < 3; i++) {
-        decoding_feed(&decoding, bad->data, bad->len, true, record);
+        decoding_feed(decoding, bad->data, bad->len, true, record);
         text_clear(record);
-        decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", "", "")), true,
+        decoding_feed(decoding, BYTES(BOOK_MESSAGE("UPDATE", "", "")), true,
                       record);
         assert_string_equal(text_get(record),
                             "part BTCUSD " NS " update first last:\n");
         text_clear(record);
-        decoding_feed(&decoding,
+        decoding_feed(decoding,
                       BYTES("{\"channel\":\"market_data\",\"payload\":"
                             "{\"type\":\"UPDATE\",\"time\":\"" TIME "\"}}"),
                       true, record);
         assert_string_equal(text_get(record), "error MESSAGE_SHAPE \"\"\n");
     }
-    decoding_close(&decoding);
 }
 
 TEST_CASE(a_decoder_without_a_fit_buffer_is_refused) {

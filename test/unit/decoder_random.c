@@ -16,7 +16,7 @@ static const char *const messages[] = {
                   "\",\"type\":\"UPDATE\"},\"channel\":\"market_data\"}",
     TOP(LEVEL("1", "2"), LEVEL("3", "4")),
     EXECUTION("12345678901234567.89", "0.10"),
-    "{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD "}",
+    HEARTBEAT,
     "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
     "\"params\":{\"market\":\"BTCUSD\"},\"success\":true},{\"type\":\"x\","
     "\"success\":false,\"error\":\"UNKNOWN_CHANNEL\"}]}",
@@ -71,9 +71,8 @@ static size_t swell(char *message, size_t len, uint64_t *seed) {
 }
 
 /* Feeds a message in random pieces, then a heartbeat. */
-static void feed_randomly(struct decoding *decoding, const struct guard *guard,
-                          const char *message, size_t len, uint64_t *seed,
-                          struct text *record) {
+static void feed_randomly(struct decoding *decoding, const char *message,
+                          size_t len, uint64_t *seed, struct text *record) {
     size_t at = 0, most = 1 + random_below(seed, 200);
 
     decoding->reader.begin(decoding);
@@ -84,7 +83,7 @@ static void feed_randomly(struct decoding *decoding, const struct guard *guard,
         if (piece > len - at) {
             piece = len - at;
         }
-        data = guard_put(guard, message + at, piece);
+        data = guarded(message + at, piece);
         at += piece;
         decoding->reader.piece(decoding, data, piece, at == len, record);
         if (at == len) {
@@ -97,13 +96,11 @@ static void feed_randomly(struct decoding *decoding, const struct guard *guard,
 TEST_CASE(damaged_messages_give_the_same_events_in_all_pieces) {
     static const size_t buffers[] = {256, 300, 2048};
     char message[MESSAGE_MAX + 1];
-    struct text whole = {0}, record = {0};
-    struct guard guard;
+    struct text *whole = text_new(), *record = text_new();
     uint64_t seed = 11;
 
-    guard_open(&guard, MESSAGE_MAX);
     for (int round = 0; round < ROUNDS; round++) {
-        struct decoding decoding;
+        struct decoding *decoding;
         size_t len;
 
         snprintf(message, sizeof message, "%s",
@@ -112,18 +109,14 @@ TEST_CASE(damaged_messages_give_the_same_events_in_all_pieces) {
         for (uint64_t n = random_next(&seed) % 4; n > 0; n--) {
             len = damage(message, len, &seed);
         }
-        decoding_open(&decoding, buffers[random_next(&seed) % 3], 0);
-        text_clear(&whole);
-        text_clear(&record);
-        replay(&decoding.reader, message, len, 0, &whole);
-        feed_randomly(&decoding, &guard, message, len, &seed, &record);
+        decoding = decoding_new(buffers[random_next(&seed) % 3], 0);
+        text_clear(whole);
+        text_clear(record);
+        replay(&decoding->reader, message, len, 0, whole);
+        feed_randomly(decoding, message, len, &seed, record);
         message[len] = '\0';
-        expect_text(message, text_get(&whole), text_get(&record));
-        decoding_close(&decoding);
+        expect_text(message, text_get(whole), text_get(record));
     }
-    guard_close(&guard);
-    text_free(&whole);
-    text_free(&record);
 }
 
 RUN_CASES(NULL, NULL)

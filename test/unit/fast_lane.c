@@ -201,7 +201,6 @@ enum { MEMBERS_MAX = 5 };
 struct member {
     const char *name;
     void (*add)(struct text *text);
-    bool string;
 };
 
 /* The members of a payload, in the usual order, or with some of them moved,
@@ -211,24 +210,24 @@ static const struct {
     struct member members[MEMBERS_MAX];
 } payloads[] = {
     {"market_data",
-     {{"market", add_market, true},
-      {"type", add_type, true},
-      {"time", add_time, true},
-      {"bids", add_side, false},
-      {"asks", add_side, false}}},
+     {{"market", add_market},
+      {"type", add_type},
+      {"time", add_time},
+      {"bids", add_side},
+      {"asks", add_side}}},
     {"market_data.top_of_book",
-     {{"market", add_market, true},
-      {"type", add_type, true},
-      {"timestamp", add_time, true},
-      {"bids", add_side, false},
-      {"asks", add_side, false}}},
+     {{"market", add_market},
+      {"type", add_type},
+      {"timestamp", add_time},
+      {"bids", add_side},
+      {"asks", add_side}}},
     {"execution_data",
-     {{"market", add_market, true},
-      {"price", add_number, true},
-      {"amount", add_number, true},
-      {"executed_at", add_time, true}}},
-    {"heartbeat", {{"timestamp", add_time, true}}},
-    {"candles", {{"market", add_market, true}, {"bids", add_side, false}}},
+     {{"market", add_market},
+      {"price", add_number},
+      {"amount", add_number},
+      {"executed_at", add_time}}},
+    {"heartbeat", {{"timestamp", add_time}}},
+    {"candles", {{"market", add_market}, {"bids", add_side}}},
 };
 
 static void add_payload(struct text *text, size_t kind) {
@@ -251,7 +250,7 @@ static void add_payload(struct text *text, size_t kind) {
     }
     add_token(text, odd && rarely(20) ? "{," : "{");
     for (size_t i = 0; i < count; i++) {
-        if (rarely(odd ? 30 : 10) && !members[i].string) {
+        if (rarely(odd ? 30 : 10) && members[i].add == add_side) {
             continue;
         }
         if (!first) {
@@ -262,10 +261,10 @@ static void add_payload(struct text *text, size_t kind) {
             text_add(text, "\"new\":{\"bids\":[1,\"}\"]},");
         }
         add_name(text, members[i].name);
-        if (members[i].string) {
-            add_string(text, members[i].add);
+        if (members[i].add == add_side) {
+            add_side(text);
         } else {
-            members[i].add(text);
+            add_string(text, members[i].add);
         }
     }
     add_token(text, "}");
@@ -317,12 +316,6 @@ static void damage(struct text *text) {
 
 /* ---- Tests ---- */
 
-static unsigned long number_from(const char *name, unsigned long otherwise) {
-    const char *value = getenv(name);
-
-    return value != NULL ? strtoul(value, NULL, 0) : otherwise;
-}
-
 #define SWAPPED(price, amount) \
     "{\"amount\":\"" amount "\",\"price\":\"" price "\"}"
 
@@ -342,7 +335,7 @@ TEST_CASE(both_lanes_agree_wherever_a_message_is_cut) {
             ""),
         TOP(LEVEL("1", "2") "," LEVEL("3", "4"), LEVEL("1", "0")),
         EXECUTION("12.5", "0.001"),
-        "{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD "}",
+        HEARTBEAT,
         "null" EXECUTION("1", "2"),
         EXECUTION("1", "2") EXECUTION("1", "2"),
         UPDATE_WITH(",\"bids\":[" LEVEL("1", "2") "],\"bids\":[]"),
@@ -450,9 +443,7 @@ TEST_CASE(a_time_of_any_form_is_read_alike) {
     lanes_open(&lanes, 2);
     for (size_t i = 0; i < COUNT(times); i++) {
         int len = snprintf(message, sizeof message,
-                           "{\"channel\":\"heartbeat\",\"payload\":"
-                           "{\"timestamp\":\"%s\"}}",
-                           times[i]);
+                           HEARTBEAT_WITH("{\"timestamp\":\"%s\"}"), times[i]);
 
         expect_lanes_to_agree(&lanes, message, (size_t)len);
     }
@@ -472,7 +463,7 @@ TEST_CASE(control_characters_are_refused_in_the_lane) {
         "\"time\":\"" TIME "\",\"bids\":[" LEVEL("43567", "1") "]}}",
         TOP(LEVEL("43567.5", "0.25"), LEVEL("43568.5", "10")),
         EXECUTION("43567.5", "0.001"),
-        "{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD "}",
+        HEARTBEAT,
     };
     char message[512];
     struct lanes lanes;
@@ -503,16 +494,16 @@ TEST_CASE(control_characters_are_refused_in_the_lane) {
 
 TEST_CASE(both_lanes_give_the_same_events) {
     static struct lanes lanes[COUNT(lanes_kinds)];
-    const unsigned long cases = number_from("FAST_LANE_CASES", CASES);
+    const uint64_t cases = setting("FAST_LANE_CASES", CASES);
     struct text *message = text_new();
 
-    seed = number_from("FAST_LANE_SEED", 7);
-    printf("FAST_LANE_SEED=%llu FAST_LANE_CASES=%lu\n",
-           (unsigned long long)seed, cases);
+    seed = setting("FAST_LANE_SEED", 7);
+    printf("FAST_LANE_SEED=%" PRIu64 " FAST_LANE_CASES=%" PRIu64 "\n", seed,
+           cases);
     for (size_t kind = 0; kind < COUNT(lanes_kinds); kind++) {
         lanes_open(&lanes[kind], kind);
     }
-    for (unsigned long n = 0; n < cases; n++) {
+    for (uint64_t n = 0; n < cases; n++) {
         struct lanes *pair = &lanes[below(COUNT(lanes))];
         struct cuts cuts = {0, rarely(2) ? MESSAGE_MAX : 1 + below(200), seed};
 
@@ -522,7 +513,8 @@ TEST_CASE(both_lanes_give_the_same_events) {
             damage(message);
         }
         if (!lanes_agree(pair, message->data, message->len, cuts)) {
-            printf("case %lu, pieces of up to %zu bytes\n", n, cuts.most);
+            printf("case %" PRIu64 ", pieces of up to %zu bytes\n", n,
+                   cuts.most);
             text_add(message, "%s", "");
             expect_text(message->data, text_get(&pair->scanned_record),
                         text_get(&pair->usual_record));

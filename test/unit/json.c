@@ -115,15 +115,12 @@ static int jansson_reads(const char *text, size_t len) {
 static void expect_read(const char *text, size_t len, bool expected) {
     static const size_t steps[] = {TEXT_MAX + 4, 1, 3, 7};
     const bool object = text[strspn(text, " \t\r\n")] == '{';
-    struct guard guard;
 
-    guard_open(&guard, TEXT_MAX);
     for (size_t r = 0; r < COUNT(readers); r++) {
         bool takes = expected && (object || !readers[r].object);
 
         for (size_t i = 0; i < COUNT(steps); i++) {
-            if (readers[r].reads(guard_put(&guard, text, len), len, steps[i]) !=
-                takes) {
+            if (readers[r].reads(guarded(text, len), len, steps[i]) != takes) {
                 expect_failed("%s, %zu at a time, should %s: %.*s",
                               readers[r].name, steps[i],
                               takes ? "take" : "refuse", (int)len, text);
@@ -131,7 +128,6 @@ static void expect_read(const char *text, size_t len, bool expected) {
             }
         }
     }
-    guard_close(&guard);
 }
 
 /* ---- UTF-8 (RFC 8259, section 8.1) ---- */

@@ -32,7 +32,7 @@ TEST_CASE(usual_messages_are_taken_to_their_end) {
         TOP(LEVEL("43567.5", "0.25"), LEVEL("43568", "1")),
         TOP("", ""),
         EXECUTION("43567.5", "0.25"),
-        "{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD "}",
+        HEARTBEAT,
         "{ \"channel\": \"market_data\",\n\"payload\" : { \"market\": \"B\", "
         "\"type\": \"UPDATE\", \"time\": \"" TIME "\", \"bids\": [{\"price\":"
         " \"1\", \"amount\": \"2\"}"

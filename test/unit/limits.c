@@ -10,88 +10,85 @@
 #include "replies.h"
 #include "support.h"
 
-/* ---- Readers of a text of this length: 0 or the first error ---- */
+/* ---- Readers of a text: 0 or the first error ---- */
 
-static int subscribes_once(const char *market, size_t len) {
+static int subscribes_once(const char *market) {
     static struct mst_client client;
 
-    (void)len;
     memset(&client, 0, sizeof client);
     client.link.access = &client.link.own;
     return mst_subscribe(&client, MST_TOP_OF_BOOK, market, NULL);
 }
 
-static int subscribes_often(const char *text, size_t len) {
+static int subscribes_often(const char *text) {
     static struct mst_client client;
     int rc = 0;
 
-    (void)text;
     memset(&client, 0, sizeof client);
     client.link.access = &client.link.own;
-    for (size_t i = 0; i < len && rc == 0; i++) {
+    for (size_t i = 0; i < strlen(text) && rc == 0; i++) {
         rc = mst_subscribe(&client, MST_TOP_OF_BOOK, printed("M%zu", i), NULL);
     }
     return rc;
 }
 
-static int has_url(const char *text, size_t len) {
+static int has_url(const char *text) {
     struct mst_endpoint endpoint;
 
-    (void)len;
     return http_url(text, "http", &endpoint);
 }
 
-static int has_nickname(const char *text, size_t len) {
+static int has_nickname(const char *text) {
     const struct mst_address_request request = {.id = "i", .nickname = text};
 
-    (void)len;
     return mst_address_check(&request, NULL);
 }
 
-static int has_id(const char *text, size_t len) {
+static int has_id(const char *text) {
     const struct mst_address_request request = {.id = text};
 
-    (void)len;
     return mst_address_check(&request, NULL);
 }
 
-static int is_response(const char *text, size_t len) {
+static int is_response(const char *text) {
     static struct mst_http http;
     size_t used = 0, piece;
     int rc;
 
     memset(&http, 0, sizeof http);
     do {
-        rc = http_read(&http, (const uint8_t *)text, len, &used, &piece);
+        rc = http_read(&http, (const uint8_t *)text, strlen(text), &used,
+                       &piece);
     } while (rc == HTTP_HEAD || rc == HTTP_BODY);
     return rc < 0 ? rc : 0;
 }
 
-static int is_token(const char *text, size_t len) {
+static int is_token(const char *text) {
     struct link_reply reply;
     uint32_t life_ms;
+    size_t len = strlen(text);
     int rc = reply_read(200, (const uint8_t *)text, len, len, &reply);
 
     return rc == 0 ? link_reply_take(&reply_link, &reply, &life_ms) : rc;
 }
 
-static int is_record(const char *text, size_t len) {
+static int is_record(const char *text) {
     static struct mst_tokens tokens;
     struct mst_address address;
 
-    return address_read(text, len, &tokens, &address);
+    return address_read(text, strlen(text), &tokens, &address);
 }
 
 #define BUFFER 256
 
-static int is_message(const char *text, size_t len) {
+static int is_message(const char *text) {
     static struct mst_decoder decoder;
     static uint8_t buffer[BUFFER];
     struct mst_event event = {.type = MST_EVENT_NONE};
     int rc = 0;
 
     assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
-    mst_decoder_feed(&decoder, text, len, true);
+    mst_decoder_feed(&decoder, text, strlen(text), true);
     while (rc == 0 && mst_decoder_next(&decoder, &event) == 1) {
         rc = event.type == MST_EVENT_ERROR ? event.as.failure.error : 0;
     }
@@ -119,7 +116,7 @@ static int is_message(const char *text, size_t len) {
 /* Repeats a letter, or a bracket that is closed again, between two texts. */
 static const struct {
     const char *name;
-    int (*reads)(const char *text, size_t len);
+    int (*reads)(const char *text);
     const char *before, *unit;
     size_t most;
     const char *after;
@@ -192,7 +189,7 @@ TEST_CASE(every_limit_has_its_error) {
                 limits[i].after);
 
             expect_int(limits[i].name, over > 0 ? limits[i].error : 0,
-                       limits[i].reads(text, strlen(text)));
+                       limits[i].reads(text));
         }
     }
 }

@@ -22,12 +22,13 @@ static const struct table {
     {"problem", problem_fields, COUNT(problem_fields)},
 };
 
-/* The target of any table. */
-union record {
+/* The last object that was read, and what it was read to. */
+static struct object object;
+static union record {
     struct mst_said said;
     struct mst_address address;
     struct mst_problem problem;
-};
+} record;
 
 /* Which of the values below each kind accepts, by their first bytes. */
 static const char *const taken[] = {
@@ -67,30 +68,35 @@ static void add_member(struct text *text, const struct table *table,
     text_add(text, "%s", field->in > 0 ? "}" : "");
 }
 
-static int read_text(const struct table *table, struct text *text,
-                     union record *record, struct object *o) {
-    *o = (struct object){.fields = table->fields,
-                         .count = (unsigned)table->count,
-                         .convert = address_convert};
-    memset(record, 0, sizeof *record);
-    return object_read(o, text->data, text->len, &tokens, record);
+static int read_text(const struct table *table, const struct text *text) {
+    object = (struct object){.fields = table->fields,
+                             .count = (unsigned)table->count,
+                             .convert = address_convert};
+    memset(&record, 0, sizeof record);
+    return object_read(&object, text->data, text->len, &tokens, &record);
 }
 
-/* Reads an object with all that its table needs and this member, repeated. */
-static int read_with(const struct table *table, size_t index, const char *value,
-                     unsigned times, union record *record, struct object *o) {
-    struct text *text = text_new();
-
-    text_add(text, "{\"x\":null");
+/* Adds what else the table needs, after other members. */
+static void add_needed(struct text *text, const struct table *table,
+                       size_t index) {
     for (size_t i = 0; i < table->count; i++) {
         if (i != index && (table->fields[i].flags & OBJECT_NEEDED) != 0) {
             add_member(text, table, &table->fields[i],
                        right_value(&table->fields[i]), 1);
         }
     }
+}
+
+/* Reads an object with all that its table needs and this member, repeated. */
+static int read_with(const struct table *table, size_t index, const char *value,
+                     unsigned times) {
+    struct text *text = text_new();
+
+    text_add(text, "{\"x\":null");
+    add_needed(text, table, index);
     add_member(text, table, &table->fields[index], value, times);
     text_add(text, "}");
-    return read_text(table, text, record, o);
+    return read_text(table, text);
 }
 
 static void each_field(void (*check)(const struct table *table, size_t index)) {
@@ -114,8 +120,6 @@ static void check_types(const struct table *table, size_t index) {
     const struct object_field *field = &table->fields[index];
 
     for (size_t i = 0; i < COUNT(values); i++) {
-        union record record;
-        struct object o;
         bool good =
             strchr(taken[field->kind], values[i][0]) != NULL ||
             (field->flags & OBJECT_LENIENT) != 0 ||
@@ -123,7 +127,7 @@ static void check_types(const struct table *table, size_t index) {
 
         expect_field(table, index, values[i],
                      good ? MST_OK : MST_ERR_MESSAGE_SHAPE,
-                     read_with(table, index, values[i], 1, &record, &o));
+                     read_with(table, index, values[i], 1));
     }
 }
 
@@ -134,14 +138,12 @@ TEST_CASE(a_value_of_a_wrong_type_is_an_error_of_shape) {
 /* For any values: also if one is null, or of a wrong type that counts as
  * absent. */
 static void check_twice(const struct table *table, size_t index) {
-    union record record;
-    struct object o;
     const char *right = right_value(&table->fields[index]);
 
     expect_field(table, index, right, MST_ERR_MESSAGE_KEY,
-                 read_with(table, index, right, 2, &record, &o));
+                 read_with(table, index, right, 2));
     expect_field(table, index, "null", MST_ERR_MESSAGE_KEY,
-                 read_with(table, index, "null", 2, &record, &o));
+                 read_with(table, index, "null", 2));
 }
 
 TEST_CASE(a_member_that_counts_is_there_once) {
@@ -151,18 +153,15 @@ TEST_CASE(a_member_that_counts_is_there_once) {
 static void check_absent(const struct table *table, size_t index) {
     bool needed = (table->fields[index].flags & OBJECT_NEEDED) != 0;
     int expected = needed ? MST_ERR_MESSAGE_SHAPE : MST_OK;
-    union record record;
-    struct object o;
 
     expect_field(table, index, "absent", expected,
-                 read_with(table, index, "", 0, &record, &o));
+                 read_with(table, index, "", 0));
     expect_field(table, index, "null", expected,
-                 read_with(table, index, "null", 1, &record, &o));
-    expect_field(table, index, "null", 0, (o.set & BIT(index)) != 0);
-    (void)read_with(table, index, right_value(&table->fields[index]), 1,
-                    &record, &o);
+                 read_with(table, index, "null", 1));
+    expect_field(table, index, "null", 0, (object.set & BIT(index)) != 0);
+    (void)read_with(table, index, right_value(&table->fields[index]), 1);
     if (table->fields[index].kind != OBJECT_OBJECT) {
-        expect_field(table, index, "there", 1, (o.set & BIT(index)) != 0);
+        expect_field(table, index, "there", 1, (object.set & BIT(index)) != 0);
     }
 }
 
@@ -181,11 +180,11 @@ TEST_CASE(each_field_that_is_needed_is_missed) {
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct object o = {.fields = fields, .count = COUNT(fields)};
-        char record[24] = "";
+        char out[24] = "";
 
         expect_int(cases[i].text, cases[i].expected,
                    object_read(&o, cases[i].text, strlen(cases[i].text),
-                               &tokens, record));
+                               &tokens, out));
     }
 }
 
@@ -198,16 +197,14 @@ static void check_text(const struct table *table, size_t index, size_t len) {
     const struct object_field *field = &table->fields[index];
     char value[512] = "\"";
     bool fits = len < field->room;
-    union record record;
-    struct object o;
     int rc;
 
     memset(value + 1, 'x', len - 3);
     memcpy(value + len - 2, "\xe2\x82\xac\"", 5);
-    rc = read_with(table, index, value, 1, &record, &o);
+    rc = read_with(table, index, value, 1);
     if (!fits && (field->flags & OBJECT_WHOLE) != 0) {
         expect_field(table, index, value, MST_ERR_MESSAGE_SIZE, rc);
-        assert_int_equal(o.item_len, strlen(value));
+        assert_int_equal(object.item_len, strlen(value));
         return;
     }
     expect_field(table, index, value, 0, rc);
@@ -240,8 +237,6 @@ static void check_order(const struct table *table, size_t index) {
     for (size_t i = index + 1; i < table->count; i++) {
         const struct object_field *other = &table->fields[i];
         struct text *text = text_new();
-        union record record;
-        struct object o;
 
         /* The inner object occurs once, and then it is not a text. */
         if (other->offset != field->offset || other->kind != field->kind ||
@@ -258,7 +253,7 @@ static void check_order(const struct table *table, size_t index) {
             add_member(text, table, first == 0 ? other : field,
                        first == 0 ? "\"loser\"" : "\"winner\"", 1);
             text_add(text, "}");
-            expect_int(text_get(text), 0, read_text(table, text, &record, &o));
+            expect_int(text_get(text), 0, read_text(table, text));
             expect_text(text_get(text), "winner",
                         (char *)&record + field->offset);
         }
@@ -301,7 +296,7 @@ static void add_others(struct text *text, unsigned count) {
 #define OTHER_PLACES 5
 
 static int read_among(const struct table *table, size_t index, unsigned place,
-                      unsigned count, union record *record, struct object *o) {
+                      unsigned count) {
     const struct object_field *field = &table->fields[index];
     const bool inside = field->in > 0;
     struct text *text = text_new();
@@ -327,31 +322,25 @@ static int read_among(const struct table *table, size_t index, unsigned place,
     text_add(text, inside ? "\"x\":0}," : "");
     add_others(text, n[3]);
     text_add(text, "\"x\":0");
-    for (size_t i = 0; i < table->count; i++) {
-        if (i != index && (table->fields[i].flags & OBJECT_NEEDED) != 0) {
-            add_member(text, table, &table->fields[i],
-                       right_value(&table->fields[i]), 1);
-        }
-    }
+    add_needed(text, table, index);
     text_add(text, "}");
-    return read_text(table, text, record, o);
+    return read_text(table, text);
 }
 
 static void check_among(const struct table *table, size_t index) {
     for (unsigned place = 0; place < OTHER_PLACES; place++) {
-        union record few, many;
-        struct object of_few, of_many;
-        int rc = read_among(table, index, place, 0, &few, &of_few);
+        int rc = read_among(table, index, place, 0);
+        const union record few = record;
+        const unsigned set = object.set;
 
         for (unsigned count = 1; count <= 200; count++) {
             const char *name = printed("%u members in place %u", count, place);
 
-            expect_field(
-                table, index, name, rc,
-                read_among(table, index, place, count, &many, &of_many));
-            expect_field(table, index, name, of_few.set, of_many.set);
+            expect_field(table, index, name, rc,
+                         read_among(table, index, place, count));
+            expect_field(table, index, name, set, object.set);
             expect_field(table, index, name, 0,
-                         memcmp((char *)&few, (char *)&many, sizeof few));
+                         memcmp((char *)&few, (char *)&record, sizeof few));
         }
     }
 }
@@ -376,8 +365,6 @@ TEST_CASE(tokens_may_run_out_at_any_depth) {
 
     for (unsigned n = 0; n < 8 * 100; n++) {
         struct text *text = text_new();
-        union record record;
-        struct object o;
         unsigned kinds = n % 8, more = n / 8, depth = 2;
 
         text_add(text, "{\"a\":\"1\",\"b\":{\"c\":\"2\",\"x\":");
@@ -396,8 +383,8 @@ TEST_CASE(tokens_may_run_out_at_any_depth) {
         }
         text_add(text, ",\"d\":\"3\"},\"e\":\"4\"}");
         expect_int("JSON", 0, json_check(text->data, text->len));
-        expect_int(text->data, 0, read_text(&table, text, &record, &o));
-        expect_int(text->data, 31, o.set);
+        expect_int(text->data, 0, read_text(&table, text));
+        expect_int(text->data, 31, object.set);
         for (size_t i = 0; i < 4; i++) {
             const char expected[] = {(char)('1' + i), '\0'};
             expect_text(text->data, expected, (char *)&record + 8 * i);

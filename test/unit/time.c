@@ -25,25 +25,18 @@ static int64_t utc(int year, int month, int day, int hour, int minute,
     return timegm(&tm);
 }
 
-static int parse_at_page(const struct guard *guard, const char *text,
-                         size_t len, int64_t *ns) {
-    return mst_time_parse((char *)guard_put(guard, text, len), len, ns);
-}
-
-static void expect_refused(const struct guard *guard, const char *text,
-                           size_t len) {
+static void expect_refused(const char *text, size_t len) {
     int64_t ns = -1;
-    int rc = parse_at_page(guard, text, len, &ns);
+    int rc = mst_time_parse(guarded(text, len), len, &ns);
 
     if (rc != MST_ERR_TIME) {
         expect_failed("%.*s: %s, %" PRId64, (int)len, text, error_name(rc), ns);
     }
 }
 
-static void expect_time(const struct guard *guard, const char *text,
-                        int64_t expected) {
+static void expect_time(const char *text, int64_t expected) {
     int64_t ns = -1;
-    int rc = parse_at_page(guard, text, strlen(text), &ns);
+    int rc = mst_time_parse(guarded(text, strlen(text)), strlen(text), &ns);
 
     if (rc != 0 || ns != expected) {
         expect_failed("%s: %s, %" PRId64 " instead of %" PRId64, text,
@@ -86,28 +79,25 @@ TEST_CASE(every_form_of_rfc_3339_is_read) {
         {"1970-01-01T00:00:00+00:00", 0},
         {"2261-12-31T23:59:59.999999999Z", 9214646399999999999},
     };
-    struct guard *guard = guard_new(64);
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        expect_time(guard, cases[i].text, cases[i].ns);
+        expect_time(cases[i].text, cases[i].ns);
     }
 }
 
 TEST_CASE(a_leap_second_is_the_first_of_the_next_minute) {
-    struct guard *guard = guard_new(64);
 
-    expect_time(guard, "1990-12-31T23:59:60Z",
+    expect_time("1990-12-31T23:59:60Z", utc(1991, 1, 1, 0, 0, 0) * 1000000000);
+    expect_time("1990-12-31T15:59:60-08:00",
                 utc(1991, 1, 1, 0, 0, 0) * 1000000000);
-    expect_time(guard, "1990-12-31T15:59:60-08:00",
-                utc(1991, 1, 1, 0, 0, 0) * 1000000000);
-    expect_time(guard, "2015-06-30T23:59:60.25Z",
+    expect_time("2015-06-30T23:59:60.25Z",
                 utc(2015, 7, 1, 0, 0, 0) * 1000000000 + 250000000);
-    expect_refused(guard, BYTES("1990-12-31T23:59:61Z"));
+    expect_refused(BYTES("1990-12-31T23:59:61Z"));
 }
 
 /* Expects an existing day to be read, and another to be refused. Returns 1 if
  * the day exists. */
-static int expect_day(const struct guard *guard, int year, int month, int day) {
+static int expect_day(int year, int month, int day) {
     int64_t s = utc(year, month, day, 12, 34, 56);
     time_t back = (time_t)s;
     struct tm tm;
@@ -116,21 +106,20 @@ static int expect_day(const struct guard *guard, int year, int month, int day) {
     snprintf(text, sizeof text, "%04d-%02d-%02dT12:34:56Z", year, month, day);
     gmtime_r(&back, &tm);
     if (tm.tm_mday != day) {
-        expect_refused(guard, text, strlen(text));
+        expect_refused(text, strlen(text));
         return 0;
     }
-    expect_time(guard, text, s * 1000000000);
+    expect_time(text, s * 1000000000);
     return 1;
 }
 
 TEST_CASE(every_day_from_1970_to_2261_is_read) {
-    struct guard *guard = guard_new(64);
     int days = 0;
 
     for (int year = 1970; year <= 2261; year++) {
         for (int month = 1; month <= 12; month++) {
             for (int day = 1; day <= 31; day++) {
-                days += expect_day(guard, year, month, day);
+                days += expect_day(year, month, day);
             }
         }
     }
@@ -171,13 +160,12 @@ TEST_CASE(malformed_and_impossible_times_are_refused) {
         "9999-12-31T23:59:59Z",
         /* A number. */
         "1767323045678"};
-    struct guard *guard = guard_new(64);
 
     for (size_t i = 0; i < COUNT(texts); i++) {
-        expect_refused(guard, texts[i], strlen(texts[i]));
+        expect_refused(texts[i], strlen(texts[i]));
     }
-    expect_refused(guard, BYTES("2026-01-02T03:04:05\0Z"));
-    expect_refused(guard, BYTES("2026-01-02T03:04:05Z\0"));
+    expect_refused(BYTES("2026-01-02T03:04:05\0Z"));
+    expect_refused(BYTES("2026-01-02T03:04:05Z\0"));
 }
 
 /* An offset may lead to a year out of range, but never to a time before the
@@ -190,11 +178,11 @@ TEST_CASE(an_offset_never_leads_to_a_negative_time) {
         "2261-12-31T23:59:59.999999999-23:59",
         "2261-12-31T23:59:60-23:59",
     };
-    struct guard *guard = guard_new(64);
 
     for (size_t i = 0; i < COUNT(texts); i++) {
         int64_t ns = 0;
-        int rc = parse_at_page(guard, texts[i], strlen(texts[i]), &ns);
+        int rc = mst_time_parse(guarded(texts[i], strlen(texts[i])),
+                                strlen(texts[i]), &ns);
 
         if (rc != MST_ERR_TIME && (rc != 0 || ns < 0)) {
             expect_failed("%s: %s, %" PRId64, texts[i], error_name(rc), ns);
@@ -230,7 +218,6 @@ static bool oracle(const regex_t *grammar, const char *text, int64_t *ns) {
 
 TEST_CASE(one_wrong_character_is_one_too_many) {
     static const char good[] = "2028-02-29T13:14:15.678Z";
-    struct guard *guard = guard_new(64);
     regex_t grammar;
 
     assert_int_equal(regcomp(&grammar,
@@ -239,7 +226,7 @@ TEST_CASE(one_wrong_character_is_one_too_many) {
                              REG_EXTENDED | REG_NOSUB),
                      0);
     for (size_t at = 0; at < sizeof good - 1; at++) {
-        expect_refused(guard, good, at);
+        expect_refused(good, at);
         for (int c = 1; c < 256; c++) {
             char text[sizeof good];
             int64_t ns;
@@ -247,9 +234,9 @@ TEST_CASE(one_wrong_character_is_one_too_many) {
             memcpy(text, good, sizeof good);
             text[at] = (char)c;
             if (oracle(&grammar, text, &ns)) {
-                expect_time(guard, text, ns);
+                expect_time(text, ns);
             } else if (at != 19 && at != 23) { /* other forms begin there */
-                expect_refused(guard, text, sizeof good - 1);
+                expect_refused(text, sizeof good - 1);
             }
         }
     }
@@ -257,12 +244,11 @@ TEST_CASE(one_wrong_character_is_one_too_many) {
 }
 
 TEST_CASE(what_is_written_is_the_c_librarys_and_reads_back) {
-    struct guard *guard = guard_new(MST_TIME_TEXT_LEN);
     uint64_t seed = 1;
 
     for (int i = 0; i < 100000; i++) {
         int64_t ns = (int64_t)(random_next(&seed) % 9214646400000000000u);
-        char *text = (char *)guard_room(guard, MST_TIME_TEXT_LEN);
+        char *text = guarded_room(MST_TIME_TEXT_LEN);
         char expected[48];
         int64_t back = -1;
         struct tm tm;

@@ -444,7 +444,6 @@ TEST_CASE(control_characters_in_a_request_are_refused) {
 
 TEST_CASE(a_buffer_too_small_for_the_request_is_refused) {
     char request[512];
-    struct guard *guard = guard_new(sizeof request);
     int whole;
 
     whole = mst_ws_upgrade_write(request, sizeof request, "localhost", "/", KEY,
@@ -452,16 +451,16 @@ TEST_CASE(a_buffer_too_small_for_the_request_is_refused) {
     assert_in_range(whole, 1, sizeof request);
     for (size_t len = 0; len < (size_t)whole; len++) {
         expect_int("too small", MST_ERR_ARGUMENT,
-                   mst_ws_upgrade_write((char *)guard_room(guard, len), len,
-                                        "localhost", "/", KEY, "Bearer x"));
+                   mst_ws_upgrade_write(guarded_room(len), len, "localhost",
+                                        "/", KEY, "Bearer x"));
     }
     expect_int("more than an int can say", whole,
                mst_ws_upgrade_write(request, SIZE_MAX, "localhost", "/", KEY,
                                     "Bearer x"));
     expect_int("just fits", whole,
-               mst_ws_upgrade_write(
-                   (char *)guard_room(guard, (size_t)whole + 1),
-                   (size_t)whole + 1, "localhost", "/", KEY, "Bearer x"));
+               mst_ws_upgrade_write(guarded_room((size_t)whole + 1),
+                                    (size_t)whole + 1, "localhost", "/", KEY,
+                                    "Bearer x"));
 }
 
 RUN_CASES(NULL, NULL)

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#include "fuzz.h"
 #include "support.h"
 
 /* ---- A reader of frames, for tests of streams ---- */
@@ -384,52 +385,6 @@ TEST_CASE(text_is_utf_8) {
     expect_frame_cases(cases, COUNT(cases));
 }
 
-/* Returns the first character's length by RFC 3629, section 4, or 0. */
-static size_t utf8_char(const uint8_t *data, size_t len) {
-    static const struct {
-        uint8_t from, to, second_from, second_to, bytes;
-    } rows[] = {
-        {0x00, 0x7F, 0x00, 0xFF, 1}, {0xC2, 0xDF, 0x80, 0xBF, 2},
-        {0xE0, 0xE0, 0xA0, 0xBF, 3}, {0xE1, 0xEC, 0x80, 0xBF, 3},
-        {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
-        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4},
-        {0xF4, 0xF4, 0x80, 0x8F, 4},
-    };
-
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        if (data[0] < rows[i].from || data[0] > rows[i].to) {
-            continue;
-        }
-        if (len < rows[i].bytes) {
-            return 0;
-        }
-        if (rows[i].bytes > 1 &&
-            (data[1] < rows[i].second_from || data[1] > rows[i].second_to)) {
-            return 0;
-        }
-        for (size_t j = 2; j < rows[i].bytes; j++) {
-            if (data[j] < 0x80 || data[j] > 0xBF) {
-                return 0;
-            }
-        }
-        return rows[i].bytes;
-    }
-    return 0;
-}
-
-static bool utf8_whole(const uint8_t *data, size_t len) {
-    while (len > 0) {
-        size_t one = utf8_char(data, len);
-
-        if (one == 0) {
-            return false;
-        }
-        data += one;
-        len -= one;
-    }
-    return true;
-}
-
 /* Reads a text frame in two pieces. Returns 1 at its end, or an error. */
 static int read_text(const uint8_t *frame, size_t len, size_t cut) {
     struct mst_ws_piece piece;
@@ -462,7 +417,8 @@ TEST_CASE(every_sequence_of_up_to_four_bytes_is_judged_alike) {
                             (uint8_t)n,
                             tails[tail % COUNT(tails)],
                             tails[tail / COUNT(tails)]};
-        int expected = utf8_whole(frame + 2, len) ? 1 : MST_ERR_WS_UTF8;
+        bool whole, good = fuzz_utf8(frame + 2, len, &whole) == len && whole;
+        int expected = good ? 1 : MST_ERR_WS_UTF8;
         int got = read_text(frame, 2 + len, 2 + n % (len + 1));
 
         if (got != expected) {
@@ -574,10 +530,9 @@ TEST_CASE(headers_are_minimal_and_masked) {
         {MST_WS_PING, true, 0, BYTES("\x89\x80MASK")},
         {MST_WS_PONG, true, 125, BYTES("\x8a\xfdMASK")},
     };
-    struct guard *guard = guard_new(MST_WS_HEADER_MAX);
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        uint8_t *out = guard_room(guard, MST_WS_HEADER_MAX);
+        uint8_t *out = guarded_room(MST_WS_HEADER_MAX);
         size_t len = mst_ws_header(out, cases[i].opcode, cases[i].fin,
                                    cases[i].len, (const uint8_t *)"MASK");
 
@@ -593,10 +548,9 @@ TEST_CASE(masking_gives_the_example_of_rfc_6455) {
     assert_memory_equal(data, "\x7f\x9f\x4d\x51\x58", 5);
 }
 
-static void expect_masked(const struct guard *guard, const uint8_t *plain,
-                          size_t len, uint64_t offset) {
+static void expect_masked(const uint8_t *plain, size_t len, uint64_t offset) {
     static const uint8_t mask[4] = {0x12, 0x34, 0x56, 0x78};
-    uint8_t *data = guard_put(guard, plain, len);
+    uint8_t *data = guarded(plain, len);
 
     mst_ws_mask(data, len, mask, offset);
     for (size_t i = 0; i < len; i++) {
@@ -610,7 +564,6 @@ TEST_CASE(masking_twice_at_any_offset_gives_the_data_back) {
     static const uint64_t bases[] = {0, UINT64_C(0xfffffffe),
                                      UINT64_C(0x100000003)};
     uint8_t plain[67];
-    struct guard *guard = guard_new(sizeof plain);
 
     for (size_t i = 0; i < sizeof plain; i++) {
         plain[i] = (uint8_t)(i * 7);
@@ -618,7 +571,7 @@ TEST_CASE(masking_twice_at_any_offset_gives_the_data_back) {
     for (size_t b = 0; b < COUNT(bases); b++) {
         for (size_t from = 0; from < 9; from++) {
             for (size_t to = from; to < sizeof plain; to++) {
-                expect_masked(guard, plain + from, to - from, bases[b] + from);
+                expect_masked(plain + from, to - from, bases[b] + from);
             }
         }
     }

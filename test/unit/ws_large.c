@@ -71,7 +71,6 @@ TEST_CASE(a_length_of_64_bits_does_not_wrap) {
         UINT64_C(0x0000000080000000),  UINT64_C(0x00000000FFFFFFFF),
         UINT64_C(0x00000000FFFFFFFF0),
     };
-    struct guard *guard = guard_new(32);
 
     for (size_t i = 0; i < COUNT(lens); i++) {
         uint8_t header[10], *data;
@@ -79,11 +78,11 @@ TEST_CASE(a_length_of_64_bits_does_not_wrap) {
 
         put_header(header, 0x82, lens[i]);
         reading_begin(&r);
-        data = guard_put(guard, header, sizeof header);
+        data = guarded(header, sizeof header);
         assert_int_equal(read_on(&r, data, sizeof header), 0);
         expect_int("pieces", 0, r.pieces);
         /* Frames, if the message ended here. The guard page follows. */
-        data = guard_put(guard, "\x81\x80\x89\x80\xFF\xFF\xFF\xFF", 8);
+        data = guarded("\x81\x80\x89\x80\xFF\xFF\xFF\xFF", 8);
         assert_int_equal(read_on(&r, data, 8), 0);
         expect_int("bytes", 8, r.bytes);
         expect_int("over", 0, r.lasts);

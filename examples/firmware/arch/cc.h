@@ -1,4 +1,4 @@
-/* What lwIP wants to know of the compiler. SPDX-License-Identifier: 0BSD */
+/* lwIP's settings of compiler and platform. SPDX-License-Identifier: 0BSD */
 #ifndef ARCH_CC_H
 #define ARCH_CC_H
 

@@ -18,13 +18,13 @@
 #define SCB_ICSR REGISTER(0xE000ED04)
 #define ICSR_PENDSTSET (1u << 26)
 
-/* Arm's, on both boards. */
+/* Arm's watchdog, on both boards. */
 #define WATCHDOG_LOAD REGISTER(DEVICE_WATCHDOG)
 #define WATCHDOG_CONTROL REGISTER(DEVICE_WATCHDOG + 8)
-#define WATCHDOG_ON 3u /* and restarts the board */
+#define WATCHDOG_ON 3u /* with restart of the board */
 #define WATCHDOG_CLEAR REGISTER(DEVICE_WATCHDOG + 12)
 
-/* SysTick counts down this time again and again. */
+/* SysTick counts down this time repeatedly. */
 #define PERIOD_MS 250u
 #define PERIOD (PERIOD_MS * 1000u * BOARD_MHZ)
 
@@ -41,7 +41,7 @@ static struct {
 static struct {
     uint32_t word;
     unsigned bytes;
-    size_t left; /* of the frame, with its checksum */
+    size_t left; /* in the frame, including its checksum */
 } receiving;
 
 void board_tick(void);
@@ -58,7 +58,7 @@ static void interrupts_on(void) {
     __asm__ volatile("cpsie i" ::: "memory");
 }
 
-/* Periods that have passed and cycles of the one at hand. */
+/* Returns the number of full periods; sets the cycles of the current one. */
 static uint32_t clock_read(uint32_t *passed) {
     uint32_t left, whole;
 
@@ -66,7 +66,7 @@ static uint32_t clock_read(uint32_t *passed) {
     left = SYST_CVR;
     whole = periods;
     if ((SCB_ICSR & ICSR_PENDSTSET) != 0) {
-        /* The next one has begun, but its interrupt has not come. */
+        /* The next period has begun, but its interrupt is still pending. */
         left = SYST_CVR;
         whole++;
     }
@@ -91,8 +91,8 @@ void board_sleep(uint32_t ms) {
     if (ms == 0) {
         return;
     }
-    interrupts_off();     /* they still wake the processor up */
-    if (ms < PERIOD_MS) { /* else the clock's own interrupt comes first */
+    interrupts_off();     /* they still wake the processor */
+    if (ms < PERIOD_MS) { /* else SysTick's interrupt comes first */
         device_alarm(ms * 1000u * BOARD_MHZ);
     }
     if (device_quiet()) {
@@ -123,8 +123,8 @@ size_t board_receive_begin(void) {
     return receiving.left == 0 ? 0 : receiving.left - 4;
 }
 
-/* With copies, which stay in registers: data might be where the originals are,
- * as far as the compiler knows. */
+/* Copies the state to locals, which stay in registers: for the compiler, data
+ * might overlap the originals. */
 void board_receive_bytes(uint8_t *data, size_t len) {
     uint32_t word = receiving.word;
     unsigned bytes = receiving.bytes;
@@ -177,7 +177,7 @@ void board_send_end(void) {
     device_sent();
 }
 
-/* ---- The page of flash that a tool writes, and those of the store ---- */
+/* ---- The settings page and the store in flash ---- */
 
 extern const uint8_t settings_page[], settings_page_end[], store_len[];
 
@@ -215,7 +215,8 @@ void board_init(void) {
 }
 
 void board_watchdog_begin(uint32_t ms) {
-    WATCHDOG_LOAD = ms * 1000u * BOARD_MHZ / 2; /* twice: it interrupts first */
+    WATCHDOG_LOAD =
+        ms * 1000u * BOARD_MHZ / 2; /* half: the first time only interrupts */
     WATCHDOG_CONTROL = WATCHDOG_ON;
 }
 

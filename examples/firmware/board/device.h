@@ -1,6 +1,6 @@
 /*
- * What each board's own file gives board.c: timer, UART and Ethernet. Their
- * interrupts only wake the processor up. SPDX-License-Identifier: 0BSD
+ * The drivers in each board's file, for board.c: timer, UART and Ethernet.
+ * Their interrupts only wake the processor. SPDX-License-Identifier: 0BSD
  */
 #ifndef DEVICE_H
 #define DEVICE_H
@@ -10,24 +10,23 @@
 #define REGISTER(address) (*(volatile uint32_t *)(uintptr_t)(address))
 #define NVIC_ISER(n) REGISTER(0xE000E100 + 4 * (n))
 
-/* An array of it with the board's interrupts, by number, follows the vectors of
- * the processor. */
+/* Each board has an array of them, after the processor's vectors. */
 typedef void (*vector)(void);
 #define DEVICE_VECTORS ".vectors.device"
 
-/* Starts them, with the six bytes of the MAC address, the first one lowest. */
+/* Starts the devices. The first byte of the MAC address is the lowest. */
 void device_init(uint32_t mac_low, uint32_t mac_high);
-/* Interrupts once, after this number of cycles. */
+/* Causes one interrupt after this number of cycles. */
 void device_alarm(uint32_t cycles);
-/* Lets a frame and a character interrupt, once; true if none waits now. */
+/* Enables one interrupt by a frame or character. Returns true if none waits. */
 bool device_quiet(void);
 void device_print(char c);
 
-/* The words of frames are read and written here. */
+/* The registers for the words of frames. */
 extern volatile uint32_t *const device_in, *const device_out;
-/* The length of the next frame, with its checksum; 0 if there is none. */
+/* Returns the next frame's length, including its checksum, or 0. */
 size_t device_receive(void);
-/* Begins a frame of len bytes; ends it. */
+/* Begin a frame of len bytes; end it. */
 void device_send(size_t len);
 void device_sent(void);
 

@@ -20,7 +20,7 @@
 
 #define UART_DR REGISTER(0x4000C000)
 #define UART_FR REGISTER(0x4000C018)
-#define UART_FR_EMPTY (1u << 4) /* nothing received */
+#define UART_FR_EMPTY (1u << 4) /* no character received */
 #define UART_FR_FULL (1u << 5)
 #define UART_IBRD REGISTER(0x4000C024)
 #define UART_FBRD REGISTER(0x4000C028)
@@ -28,7 +28,7 @@
 #define UART_CTL REGISTER(0x4000C030)
 #define UART_IM REGISTER(0x4000C038)
 #define UART_ICR REGISTER(0x4000C044)
-#define UART_RX 0x50u /* a character, or some and then none */
+#define UART_RX 0x50u /* a character, or a pause after characters */
 #define IRQ_UART 5u
 
 #define TIMER_CFG REGISTER(0x40030000)
@@ -77,7 +77,7 @@ void device_alarm(uint32_t cycles) {
 }
 
 bool device_quiet(void) {
-    MAC_RIS = MAC_RXINT; /* what was read already does not wake it */
+    MAC_RIS = MAC_RXINT; /* frames read already must not wake it */
     MAC_IM = MAC_RXINT;
     UART_ICR = UART_RX;
     UART_IM = UART_RX;
@@ -93,7 +93,7 @@ char board_key(void) {
     return (UART_FR & UART_FR_EMPTY) != 0 ? '\0' : (char)UART_DR;
 }
 
-/* Before a frame is its length, which counts itself and the checksum. */
+/* A frame follows its length, which includes itself and the checksum. */
 size_t device_receive(void) {
     uint8_t length[2];
 
@@ -104,7 +104,7 @@ size_t device_receive(void) {
     return ((size_t)length[1] << 8 | length[0]) - 2;
 }
 
-/* The length does not count the header of Ethernet. */
+/* The length does not include the Ethernet header. */
 void device_send(size_t len) {
     const uint8_t length[] = {(uint8_t)(len - 14), (uint8_t)((len - 14) >> 8)};
 

@@ -51,7 +51,7 @@ static void interrupt(void) {
     LAN_INT_EN = 0;
     UART_CTRL = UART_ON;
     UART_INTCLEAR = 2;
-    TIMER_CTRL = 0; /* else it begins again */
+    TIMER_CTRL = 0; /* else it starts again */
     TIMER_INTCLEAR = 1;
 }
 
@@ -69,7 +69,7 @@ void device_alarm(uint32_t cycles) {
 }
 
 bool device_quiet(void) {
-    LAN_INT_STS = LAN_RSFL; /* what was read already does not wake it */
+    LAN_INT_STS = LAN_RSFL; /* frames read already must not wake it */
     LAN_INT_EN = LAN_RSFL;
     UART_CTRL = UART_ON | UART_RX_INTERRUPT;
     return LAN_FRAMES(LAN_RX_FIFO_INF) == 0 && (UART_STATE & UART_HAS) == 0;

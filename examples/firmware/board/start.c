@@ -1,5 +1,5 @@
 /*
- * From reset to main(): the vectors, and what C expects of memory.
+ * From reset to main(): the vectors, and the memory that C expects.
  * SPDX-License-Identifier: 0BSD
  */
 #include "device.h"
@@ -14,8 +14,7 @@ extern uint32_t stack_begin[], stack_end[];
 int main(void);
 void board_tick(void);
 
-/* Faults end here: nothing is to be trusted any more. The watchdog restarts.
- */
+/* Handles faults: prints a line and waits for the watchdog to restart. */
 static void stop(void) {
     __asm__ volatile("msr msp, %0" ::"r"(stack_end));
     board_print(board_stack_used() == board_stack_size()
@@ -58,7 +57,7 @@ extern const vector vectors[];
 __attribute__((section(".vectors"), used)) const vector vectors[] = {
     (vector)(uintptr_t)stack_end,
     reset,
-    [2] = ignore, /* NMI: half of the watchdog's time */
+    [2] = ignore, /* NMI: the watchdog's first time is over */
     [3] = stop,   /* faults */
     [4] = stop,
     [5] = stop,

@@ -1,9 +1,9 @@
-/* The depth chart: for each price, how much is offered up to it.
+/* The depth chart: the total amount up to each price.
  *
  * SPDX-License-Identifier: 0BSD */
 import {grouped} from "/dom.js";
 
-/* 1, 2 or 5 times a power of ten, at least this. */
+/* Returns the smallest step of 1, 2 or 5 times a power of ten from this on. */
 function niceStep(least) {
     const power = 10 ** Math.floor(Math.log10(least));
 
@@ -16,7 +16,7 @@ function tickText(value, step) {
     return grouped(value.toFixed(decimals));
 }
 
-/* The levels of a side with the sum of all that are as good or better. */
+/* Returns the levels of a side with the total of all as good or better. */
 function cumulated(levels) {
     let total = 0;
 
@@ -30,15 +30,15 @@ export class DepthChart {
     constructor(canvas) {
         this.canvas = canvas;
         this.book = null;
-        this.top = 0; // of the axis of amounts
-        this.span = 0; // on each side of the middle
+        this.top = 0; // the largest amount on the axis
+        this.span = 0; // of prices on each side of the middle
         this.draw = this.draw.bind(this);
         new ResizeObserver(this.draw).observe(canvas);
         matchMedia("(prefers-color-scheme: dark)")
             .addEventListener("change", this.draw);
     }
 
-    /* book: with both sides; null: there is nothing to draw. */
+    /* Draws a book with levels on both sides; null clears the chart. */
     show(market, book) {
         const other = !this.book || this.market !== market;
 
@@ -54,8 +54,8 @@ export class DepthChart {
         this.draw();
     }
 
-    /* The scale stays while what is shown fills it well: it is to be read, not
-     * to be watched. */
+    /* Keeps the scale while the curves fill the chart well, so that it is easy
+     * to read. */
     setScale(anew) {
         const {bids, asks} = this;
         const middle = (bids[0].price + asks[0].price) / 2;
@@ -78,7 +78,7 @@ export class DepthChart {
         return getComputedStyle(this.canvas).getPropertyValue(name).trim();
     }
 
-    /* The context, in CSS pixels whatever the device's are. */
+    /* Clears the canvas. Returns its context, scaled to CSS pixels. */
     prepare() {
         const ratio = window.devicePixelRatio || 1;
         const {clientWidth: width, clientHeight: height} = this.canvas;
@@ -147,7 +147,7 @@ export class DepthChart {
         context.stroke();
     }
 
-    /* One stair: from the middle outwards, a step at each level. */
+    /* Draws a side: from the middle outwards, with a step at each level. */
     drawSide(context, levels, edge, name) {
         const colour = this.colour(name);
         const base = this.box.bottom;

@@ -1,11 +1,11 @@
-/* What the parts of the page share. Texts of others come into the page as text
- * only (textContent).
+/* What the parts of the page share. Foreign texts enter the page only as text
+ * (textContent).
  *
  * SPDX-License-Identifier: 0BSD */
 
 export const $ = (id) => document.getElementById(id);
 
-/* An element with a class, a text or children. */
+/* Makes an element with a class, a text or children. */
 export function make(tag, className, ...children) {
     const element = document.createElement(tag);
 
@@ -28,7 +28,7 @@ export function setClass(element, name) {
     }
 }
 
-/* 1234.50 to 1,234.50. */
+/* Turns 1234.50 into 1,234.50. */
 export function grouped(text) {
     const [whole, fraction] = String(text).split(".");
     const spaced = whole.replace(/\B(?=(\d{3})+$)/g, ",");
@@ -63,8 +63,8 @@ export function bytesText(n) {
     return `${n} B`;
 }
 
-/* Makes the children of an element those of the items, each with an element of
- * its own as long as its key is there. */
+/* Gives the parent one child per item. The child of a key stays the same
+ * element while there is an item with this key. */
 export function keyed(parent, items, keyOf, create, update) {
     const old = new Map([...parent.children].map((e) => [e.dataset.key, e]));
     let place = parent.firstElementChild;

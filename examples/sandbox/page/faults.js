@@ -1,14 +1,14 @@
-/* The faults: a form with a button for each.
+/* The faults: a form with a button for each fault.
  *
  * SPDX-License-Identifier: 0BSD */
 import {$, clock, counted, duration, make, setClass, setText} from "/dom.js";
 
 const TIMEOUT_MS = 5000;
 
-let fieldsOf = {}; // of each fault
+let fieldsOf = {}; // fault name to fields
 
-/* What each fault does, and with what values its form begins. A fault that is
- * not here is shown all the same, by its name. */
+/* What each fault does, and the first values of its form. Faults that are
+ * missing here are shown by name only. */
 const FAULTS = [
     ["Network", {
         latency: ["Each byte is delayed", {ms: 300, for_ms: 30000}],
@@ -44,7 +44,7 @@ const FAULTS = [
     }],
 ];
 
-/* Ends what goes on, or begins with what its form says. */
+/* Sends a change to the sandbox, and shows the result. */
 async function changeFaults(change, done) {
     let said;
 
@@ -93,7 +93,7 @@ function createInput(field, value) {
     return input;
 }
 
-/* What the form says of the fields; one that is empty is absent. */
+/* Returns the parameters in the form; empty fields are absent. */
 function readForm(form, fields) {
     const parameters = {};
 
@@ -117,7 +117,7 @@ function readForm(form, fields) {
     return parameters;
 }
 
-/* Whether it lasts, or happens once when it is asked for. */
+/* Returns true if the fault lasts, false if it happens once when triggered. */
 function lasts(fields) {
     return fields.some(({name}) => name === "for_ms" || name === "count");
 }
@@ -150,7 +150,7 @@ function createFault(name, text, begin, fields) {
     return form;
 }
 
-/* The forms of all faults that this sandbox has. */
+/* Makes the forms of all faults of this sandbox. */
 export function createFaults(fields) {
     const rest = {};
 
@@ -169,7 +169,7 @@ export function createFaults(fields) {
                 createFault(name, text, begin, fields[name])))));
 }
 
-/* What is left of an active fault, in words. */
+/* Returns the state of an active fault in words. */
 function stateText(parameters) {
     if (parameters.for_ms !== undefined) {
         return `active, ${duration(parameters.for_ms)} left`;
@@ -180,12 +180,12 @@ function stateText(parameters) {
     return "active until ended";
 }
 
-/* Without what the state says already. */
+/* Returns the parameters that the state does not show. */
 function lastingOf({for_ms: _time, count: _count, ...rest}) {
     return rest;
 }
 
-/* Those of the active fault, or those that it would begin with. */
+/* Shows the parameters of an active fault, or of the form. */
 function showValues(form, parameters) {
     const summary = form.querySelector("summary");
 
@@ -196,7 +196,7 @@ function showValues(form, parameters) {
     }
 }
 
-/* active: the parameters of each active fault. */
+/* Shows which faults are active; active: the parameters of each. */
 export function showFaults(active) {
     const names = Object.keys(active);
 

@@ -1,4 +1,4 @@
-/* What the sandbox does, asked for several times a second.
+/* Shows the sandbox's state, requested several times a second.
  *
  * SPDX-License-Identifier: 0BSD */
 import {DepthChart} from "/chart.js";
@@ -16,8 +16,8 @@ const ENTRIES_MAX = 100;
 /* ----------------------------------------------------------------- market */
 
 const chart = new DepthChart($("depth"));
-let chosen = ""; // market; empty: the first
-let about = null; // what stays the same while the sandbox runs
+let chosen = ""; // market, or "" for the first
+let about = null; // the data that stays the same during a run
 
 function choose(market) {
     chosen = market;
@@ -62,7 +62,7 @@ function showSide(body, levels, backwards) {
         });
 }
 
-/* How many levels there are, and whether all of them are here. */
+/* Returns the number of levels, and of those shown if it is less. */
 function countText({bids, asks, bid_levels: allBids, ask_levels: allAsks}) {
     const most = Math.max(bids.length, asks.length);
 
@@ -76,8 +76,8 @@ function countText({bids, asks, bid_levels: allBids, ask_levels: allAsks}) {
     return `${bids.length} bids, ${asks.length} asks`;
 }
 
-/* A recording has no book before its first snapshot, and perhaps later a side
- * without levels. */
+/* A recording has no book before its first snapshot, and may have an empty side
+ * later. */
 function showBook(market, book) {
     const {bids, asks} = book || {bids: [], asks: []};
     const whole = bids.length > 0 && asks.length > 0;
@@ -141,8 +141,8 @@ function showConnections(connections, now) {
         (element, each) => updateConnection(element, each, now));
 }
 
-let held = false; // the list of requests stands still
-let last = 0; // number of the last entry that came
+let held = false; // the list of requests is on hold
+let last = 0; // number of the newest entry
 let entries = []; // newest first
 
 function createEntry(entry) {
@@ -208,7 +208,7 @@ function showAddresses(list) {
         });
 }
 
-/* ------------------------------------------------------------------- life */
+/* ---------------------------------------------------------------- updates */
 
 let timer = 0;
 let asking = false;
@@ -233,7 +233,7 @@ function setAway(away) {
     document.body.classList.toggle("away", away);
 }
 
-/* Another sandbox, or the first one: nothing of before is known any more. */
+/* Starts with a new sandbox, or after a restart. */
 async function begin() {
     about = await fetchJson("/about");
     last = 0;
@@ -264,7 +264,7 @@ async function update() {
     setAway(false);
 }
 
-/* Asks now, and again and again; a page that nobody sees does not. */
+/* Requests the state now and periodically, unless the page is hidden. */
 async function ask() {
     clearTimeout(timer);
     if (asking) {
