@@ -14,6 +14,8 @@
 #define RESPONSE(status, headers, body) \
     "HTTP/1.1 " status "\r\n" headers "\r\n" body
 #define CLOSING "Connection: close\r\n"
+#define CLOSED(status, body) RESPONSE(status, CLOSING, body)
+#define DETAIL "The address \"x\" is\xEF\xBF\xBD none"
 
 /* Begins a transfer without a stream; the service answers. */
 static void begin_over(bool tls) {
@@ -39,7 +41,6 @@ static void expect_result(const char *name, int error, int status) {
     }
 }
 
-/* Makes a request, and expects this error and status. */
 static void put(const char *name, int error, int status) {
     session_put_and_wait(name);
     expect_result(name, error, status);
@@ -156,20 +157,18 @@ TEST_CASE(test_hostile_text) {
 }
 
 TEST_CASE(test_longest_texts) {
-    const char *address = repeated("a", MST_ADDRESS_TEXT_MAX);
-    const char *nickname = repeated("\"", MST_ADDRESS_TEXT_MAX);
     const char *name = repeated("\x01", MST_ADDRESS_TEXT_MAX);
     const struct mst_travelrule rule = {
         .institution = name, .vasp_id = name, .custodian_type = "VASP"};
 
     begin();
-    session.request.address = address;
-    session.request.nickname = nickname;
+    session.request.address = repeated("a", MST_ADDRESS_TEXT_MAX);
+    session.request.nickname = repeated("\"", MST_ADDRESS_TEXT_MAX);
     session.request.travelrule = &rule;
     session_start_transfer();
     put("longest", MST_OK, 200);
-    expect_text("address", address, session.record.address);
-    expect_text("nickname", nickname, session.record.nickname);
+    expect_text("address", session.request.address, session.record.address);
+    expect_text("nickname", session.request.nickname, session.record.nickname);
 }
 
 /* ---- requests that the library refuses ---- */
@@ -212,7 +211,6 @@ TEST_CASE(test_rules_before_a_byte) {
     expect_int("closed", MST_ERR_CLOSED, session_put());
 }
 
-/* Returns the result of mst_transfer_init() with this URL. */
 static int init_with(const char *base_url) {
     session.config.base_url = base_url;
     return mst_transfer_init(&session.transfer, &session.config, &session.port,
@@ -245,42 +243,33 @@ TEST_CASE(test_busy) {
 /* ---- responses ---- */
 
 TEST_CASE(test_statuses) {
+    enum { OTHER = MST_ERR_HTTP_STATUS };
     static const struct {
         const char *raw;
         int status, error;
-        const char *title, *detail, *text;
         bool retry;
+        char title[8], detail[40], text[60];
     } cases[] = {
         {RESPONSE("400 Bad Request",
                   "Content-Type: application/problem+json\r\n" CLOSING,
                   PROBLEM),
-         400, MST_ERR_HTTP_STATUS, "Not so",
-         "The address \"x\" is\xEF\xBF\xBD none", "", false},
-        {RESPONSE("401 No", CLOSING, ""), 401, MST_ERR_UNAUTHORIZED, "", "", "",
-         false},
-        {RESPONSE("403 Forbidden", CLOSING, "{\"title\":\"no\"}"), 403,
-         MST_ERR_FORBIDDEN, "no", "", SERVICE_ADDRESS_SCOPE, false},
-        {RESPONSE("404 Not Found", CLOSING, "<html>"), 404, MST_ERR_HTTP_STATUS,
-         "", "", "", false},
-        {RESPONSE("408 Too Slow", CLOSING, ""), 408, MST_ERR_HTTP_STATUS, "",
-         "", "", true},
-        {RESPONSE("425 Too Early", CLOSING, ""), 425, MST_ERR_HTTP_STATUS, "",
-         "", "", true},
-        {RESPONSE("409 Conflict", CLOSING, PROBLEM), 409, MST_ERR_HTTP_STATUS,
-         "Not so", "The address \"x\" is\xEF\xBF\xBD none", "", false},
-        {RESPONSE("429 Too Many", CLOSING, ""), 429, MST_ERR_THROTTLED, "", "",
-         "", true},
-        {RESPONSE("500 Oops", CLOSING, "{"), 500, MST_ERR_HTTP_STATUS, "", "",
-         "", true},
-        {RESPONSE("503 Later", CLOSING, PROBLEM), 503, MST_ERR_HTTP_STATUS,
-         "Not so", "The address \"x\" is\xEF\xBF\xBD none", "", true},
+         400, OTHER, false, "Not so", DETAIL, ""},
+        {CLOSED("401 No", ""), 401, MST_ERR_UNAUTHORIZED, false, "", "", ""},
+        {CLOSED("403 Forbidden", "{\"title\":\"no\"}"), 403, MST_ERR_FORBIDDEN,
+         false, "no", "", SERVICE_ADDRESS_SCOPE},
+        {CLOSED("404 Not Found", "<html>"), 404, OTHER, false, "", "", ""},
+        {CLOSED("408 Too Slow", ""), 408, OTHER, true, "", "", ""},
+        {CLOSED("425 Too Early", ""), 425, OTHER, true, "", "", ""},
+        {CLOSED("409 Conflict", PROBLEM), 409, OTHER, false, "Not so", DETAIL,
+         ""},
+        {CLOSED("429 Too Many", ""), 429, MST_ERR_THROTTLED, true, "", "", ""},
+        {CLOSED("500 Oops", "{"), 500, OTHER, true, "", "", ""},
+        {CLOSED("503 Later", PROBLEM), 503, OTHER, true, "Not so", DETAIL, ""},
         {RESPONSE("307 Elsewhere", "Location: https://x.example/\r\n" CLOSING,
                   ""),
-         307, MST_ERR_HTTP_STATUS, "", "", "", false},
-        {RESPONSE("300 Several", CLOSING, ""), 300, MST_ERR_HTTP_STATUS, "", "",
-         "", false},
-        {RESPONSE("204 No Content", "", ""), 204, MST_ERR_HTTP_STATUS, "", "",
-         "", false},
+         307, OTHER, false, "", "", ""},
+        {CLOSED("300 Several", ""), 300, OTHER, false, "", "", ""},
+        {RESPONSE("204 No Content", "", ""), 204, OTHER, false, "", "", ""},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -342,8 +331,8 @@ TEST_CASE(test_answered_in_the_midst) {
 /* The first 401 costs a new token; a second one fails the request. */
 TEST_CASE(test_new_token_once) {
     begin();
-    service_answer(&session.service.address,
-                   RESPONSE("401 No", CLOSING, PROBLEM), 1, MST_ERR_EOF);
+    service_answer(&session.service.address, CLOSED("401 No", PROBLEM), 1,
+                   MST_ERR_EOF);
     session_start_transfer();
     put("once", MST_OK, 200);
     expect_text("nothing of the first", "", session.seen.problem.title);
@@ -352,8 +341,7 @@ TEST_CASE(test_new_token_once) {
 
     begin();
     session.service.token.status = 401;
-    service_answer(&session.service.address,
-                   RESPONSE("401 No", "Content-Length: 0\r\n", ""), 1, 0);
+    service_answer(&session.service.address, SERVICE_EMPTY("401 No"), 1, 0);
     session_start_transfer();
     expect_int("first the token's", 0, session_put());
     while (session.service.tokens.count == 0) {
@@ -365,7 +353,7 @@ TEST_CASE(test_new_token_once) {
     expect_int("requests", 2, session.service.puts.count);
     session_end();
 
-    answer("twice", RESPONSE("401 No", CLOSING, ""));
+    answer("twice", CLOSED("401 No", ""));
     expect_int("tokens", 2, session.service.tokens.count);
     session.service.address.raw = NULL;
     put("afterwards", MST_OK, 200);
@@ -378,7 +366,7 @@ TEST_CASE(test_retry_after) {
         const char *raw;
         uint32_t min_ms, max_ms;
     } cases[] = {
-        {RESPONSE("429 No", CLOSING, ""), 300000, 300000},
+        {CLOSED("429 No", ""), 300000, 300000},
         {RESPONSE("429 No", CLOSING "Retry-After: 7\r\n", ""), 7000, 7000},
         {RESPONSE("429 No",
                   CLOSING "Content-Encoding: br\r\nRetry-After: 7\r\n", ""),
@@ -388,11 +376,10 @@ TEST_CASE(test_retry_after) {
         {RESPONSE("503 No",
                   CLOSING "Retry-After: Fri, 02 Jan 2026 00:00:20 GMT\r\n", ""),
          300000, 300000},
-        {RESPONSE("500 No", CLOSING, ""), 1, 1000},
+        {CLOSED("500 No", ""), 1, 1000},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        uint64_t asked_ms;
         begin();
         session.config.put_ms = SESSION_HOUR;
         service_answer(&session.service.address, cases[i].raw, 1, MST_ERR_EOF);
@@ -400,7 +387,7 @@ TEST_CASE(test_retry_after) {
         session_put_and_wait(cases[i].raw);
         assert_in_range(session.seen.address.retry_ms, cases[i].min_ms,
                         cases[i].max_ms);
-        asked_ms = session.seen.address_ms;
+        uint64_t asked_ms = session.seen.address_ms;
         expect_int("asked too early", 0, session_put());
         assert_true(session_until(MST_EVENT_ADDRESS, SESSION_HOUR));
         expect_result(cases[i].raw, MST_OK, 200);
@@ -454,12 +441,10 @@ TEST_CASE(test_bad_responses) {
          MST_ERR_HTTP_CODING, 200},
         {RESPONSE("200 OK", "Content-Length: 1\r\nContent-Length: 2\r\n", "{}"),
          MST_ERR_HTTP_LENGTH, 200},
-        {RESPONSE("200 OK", CLOSING, ""), MST_ERR_JSON_SYNTAX, 200},
-        {RESPONSE("200 OK", CLOSING, "<html>"), MST_ERR_JSON_SYNTAX, 200},
-        {RESPONSE("200 OK", CLOSING, "{\"address\":{}}"), MST_ERR_MESSAGE_SHAPE,
-         200},
-        {RESPONSE("200 OK", CLOSING,
-                  "{\"address\":{\"id\":\"a\",\"id\":\"b\"}}"),
+        {CLOSED("200 OK", ""), MST_ERR_JSON_SYNTAX, 200},
+        {CLOSED("200 OK", "<html>"), MST_ERR_JSON_SYNTAX, 200},
+        {CLOSED("200 OK", "{\"address\":{}}"), MST_ERR_MESSAGE_SHAPE, 200},
+        {CLOSED("200 OK", "{\"address\":{\"id\":\"a\",\"id\":\"b\"}}"),
          MST_ERR_MESSAGE_KEY, 200},
     };
 
@@ -592,7 +577,7 @@ TEST_CASE(test_after_a_long_pause) {
 /* A request held back for all its time says how much longer to wait. */
 TEST_CASE(test_held_back) {
     begin();
-    service_answer(&session.service.address, RESPONSE("429 No", CLOSING, ""), 1,
+    service_answer(&session.service.address, CLOSED("429 No", ""), 1,
                    MST_ERR_EOF);
     session_start_transfer();
     put("throttled", MST_ERR_THROTTLED, 429);
@@ -605,12 +590,10 @@ TEST_CASE(test_held_back) {
 
 /* Makes each port call fail once in turn: the request succeeds all the same. */
 static void put_with_faults(bool tls) {
-    uint64_t calls;
-
     begin_over(tls);
     session_start_transfer();
     session_put_and_wait("without a fault");
-    calls = session.mock.calls[MST_MOCK_ANY];
+    uint64_t calls = session.mock.calls[MST_MOCK_ANY];
     for (uint64_t at = 1; at <= calls; at++) {
         begin_over(tls);
         const char *name = printed("fault at call %u", (unsigned)at);
@@ -636,20 +619,18 @@ TEST_CASE(test_token_failures) {
         int error;
         const char *text;
     } cases[] = {
-        {RESPONSE("401 No", CLOSING, "{\"error\":\"invalid_client\"}"),
+        {CLOSED("401 No", "{\"error\":\"invalid_client\"}"),
          MST_ERR_TOKEN_REFUSED, "invalid_client"},
-        {RESPONSE("400 No", CLOSING, "{\"error\":\"invalid_scope\"}"),
+        {CLOSED("400 No", "{\"error\":\"invalid_scope\"}"),
          MST_ERR_TOKEN_REFUSED, "invalid_scope"},
-        {RESPONSE("200 OK", CLOSING,
-                  "{\"access_token\":\"a\",\"token_type\":\"bearer\","
-                  "\"scope\":\"" SERVICE_SCOPE "\"}"),
+        {CLOSED("200 OK", "{\"access_token\":\"a\",\"token_type\":\"bearer\","
+                          "\"scope\":\"" SERVICE_SCOPE "\"}"),
          MST_ERR_TOKEN_SCOPE, SERVICE_ADDRESS_SCOPE},
-        {RESPONSE("200 OK", CLOSING,
-                  "{\"access_token\":\"a\",\"token_type\":\"mac\"}"),
+        {CLOSED("200 OK", "{\"access_token\":\"a\",\"token_type\":\"mac\"}"),
          MST_ERR_TOKEN_TYPE, ""},
-        {RESPONSE("429 No", CLOSING, ""), MST_ERR_THROTTLED, ""},
-        {RESPONSE("500 No", CLOSING, ""), MST_ERR_HTTP_STATUS, ""},
-        {RESPONSE("401 No", CLOSING, ""), MST_ERR_TOKEN_REFUSED, ""},
+        {CLOSED("429 No", ""), MST_ERR_THROTTLED, ""},
+        {CLOSED("500 No", ""), MST_ERR_HTTP_STATUS, ""},
+        {CLOSED("401 No", ""), MST_ERR_TOKEN_REFUSED, ""},
     };
 
     for (size_t i = 0; i < COUNT(cases) * 2; i++) {
@@ -673,9 +654,7 @@ TEST_CASE(test_token_failures) {
 /* If the service responds before it has read the whole request, the connection
  * is closed. The next request is sent in full on a new one. */
 TEST_CASE(test_early_response) {
-    static const char early[] =
-        "HTTP/1.1 400 No\r\nContent-Length: 2\r\n\r\n{}";
-    struct service *service = &session.service;
+    static const char early[] = SERVICE_EMPTY("400 No");
 
     for (size_t at = 1; at < 300; at += 23) {
         begin();
@@ -684,7 +663,7 @@ TEST_CASE(test_early_response) {
         session_stall_after(at);
         expect_int("put", 0, session_put());
         session_run(10);
-        service_write(service, 0, early, sizeof early - 1);
+        service_write(&session.service, 0, early, sizeof early - 1);
         assert_true(session_until(MST_EVENT_ADDRESS, 1000));
         expect_result("early", MST_ERR_HTTP_STATUS, 400);
         session_unstall();
@@ -698,12 +677,12 @@ TEST_CASE(test_maybe_done) {
         const char *raw; /* NULL: no response */
         bool maybe;
     } cases[] = {
-        {RESPONSE("400 No", CLOSING, ""), false},
-        {RESPONSE("409 No", CLOSING, ""), false},
-        {RESPONSE("500 No", CLOSING, ""), true},
-        {RESPONSE("504 No", CLOSING, ""), true},
-        {RESPONSE("201 Yes", CLOSING, ""), true},
-        {RESPONSE("200 OK", CLOSING, "{}"), true},
+        {CLOSED("400 No", ""), false},
+        {CLOSED("409 No", ""), false},
+        {CLOSED("500 No", ""), true},
+        {CLOSED("504 No", ""), true},
+        {CLOSED("201 Yes", ""), true},
+        {CLOSED("200 OK", "{}"), true},
         {NULL, true},
     };
 
@@ -767,7 +746,6 @@ TEST_CASE(test_local_errors) {
 
 static void keep_alive(unsigned flags) {
     struct service *service = &session.service;
-    uint64_t sends;
 
     begin();
     session.port.flags |= flags;
@@ -783,7 +761,7 @@ static void keep_alive(unsigned flags) {
     assert_false(mst_mock_in_use(&session.mock, 0));
     put("closed in between", MST_OK, 200);
     expect_int("a new one", 3, service->connects.count);
-    sends = session.mock.calls[MST_MOCK_SEND];
+    uint64_t sends = session.mock.calls[MST_MOCK_SEND];
     service_link_end(service, 0, MST_ERR_EOF);
     put("closed just now", MST_OK, 200);
     expect_int("not sent to nobody", 1,
@@ -822,8 +800,7 @@ TEST_CASE(test_idle_ends_in_an_error) {
 }
 
 TEST_CASE(test_connection_close) {
-    static const char *const headers[] = {"Connection: close\r\n",
-                                          "Connection: x, CLOSE\r\n"};
+    static const char *const headers[] = {CLOSING, "Connection: x, CLOSE\r\n"};
 
     for (size_t i = 0; i < COUNT(headers); i++) {
         begin();

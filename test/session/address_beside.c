@@ -7,6 +7,9 @@
  */
 #include "session.h"
 
+#define REFUSED(error) \
+    "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n{\"error\":\"" error "\"}"
+
 /* Begins with a stream that receives data all the time. */
 static void begin(void) {
     session_begin();
@@ -18,7 +21,6 @@ static void begin(void) {
     memset(&session.record, 0xA5, sizeof session.record);
 }
 
-/* Makes a request, and expects this error. */
 static void put(const char *name, const char *error) {
     session_put_and_wait(name);
     expect_text(name, error, error_name(session.seen.address.error));
@@ -32,7 +34,6 @@ static void expect_well(void) {
     expect_text("put", "OK", error_name(session.seen.address.error));
 }
 
-/* Makes a request that must succeed. */
 static void put_well(const char *name) {
     unsigned before = session.seen.events[MST_EVENT_ADDRESS];
 
@@ -41,7 +42,6 @@ static void put_well(const char *name) {
     expect_int(name, before + 1, session.seen.events[MST_EVENT_ADDRESS]);
 }
 
-/* Uses one token for both scopes. */
 static void use_one_token(void) {
     session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
     session.service.scope = session.config.scope;
@@ -113,7 +113,6 @@ TEST_CASE(test_busy_caller) {
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_event event;
-        uint64_t begin_ms, end_ms;
 
         begin();
         session.port.flags |= cases[i].flags;
@@ -121,12 +120,11 @@ TEST_CASE(test_busy_caller) {
         session.service.rules.feed_ms = session.service.rules.beat_ms = 0;
         session.service.address.delay_ms = cases[i].delay_ms;
         begin_subscribed();
-        begin_ms = session_now();
+        uint64_t begin_ms = session_now();
         expect_int("put", 0, session_put());
         poll_busily(&event);
-        end_ms = session_now();
         expect_text("put", cases[i].error, error_name(event.as.address.error));
-        assert_in_range(end_ms - begin_ms, cases[i].ends_ms,
+        assert_in_range(session_now() - begin_ms, cases[i].ends_ms,
                         cases[i].ends_ms + 3000);
     }
 }
@@ -141,12 +139,10 @@ static void expect_undisturbed(const char *name) {
 }
 
 TEST_CASE(test_stream_goes_on) {
-    unsigned parts;
-
     begin();
     session.service.address.delay_ms = 5000;
     begin_subscribed();
-    parts = session.seen.events[MST_EVENT_PART];
+    unsigned parts = session.seen.events[MST_EVENT_PART];
     for (int i = 0; i < 3; i++) {
         put_well("beside");
     }
@@ -189,10 +185,8 @@ TEST_CASE(test_failures_beside_the_stream) {
 TEST_CASE(test_token_refused_beside_the_stream) {
     begin();
     begin_subscribed();
-    service_answer(&session.service.token,
-                   "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
-                   "{\"error\":\"invalid_scope\"}",
-                   1, MST_ERR_EOF);
+    service_answer(&session.service.token, REFUSED("invalid_scope"), 1,
+                   MST_ERR_EOF);
     put("refused", "TOKEN_REFUSED");
     expect_text("refused", "invalid_scope", session.seen.address_text);
     expect_undisturbed("refused");
@@ -204,20 +198,17 @@ TEST_CASE(test_token_refused_beside_the_stream) {
  * and does not wait for an attempt that is under way. */
 TEST_CASE(test_after_another_failure) {
     for (int under_way = 0; under_way < 2; under_way++) {
-        uint64_t asked_ms;
         begin();
         session.service.rules.feed_ms = 0;
         session.service.expires_in = 600;
         begin_subscribed();
-        service_answer(&session.service.token,
-                       "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
-                       "{\"error\":\"invalid_client\"}",
-                       1, MST_ERR_EOF);
+        service_answer(&session.service.token, REFUSED("invalid_client"), 1,
+                       MST_ERR_EOF);
         session.service.token.delay_ms = under_way ? 1000 : 0;
         while (session.service.tokens.count < 2) {
             session_run(100); /* until the next token is asked for */
         }
-        asked_ms = session_now();
+        uint64_t asked_ms = session_now();
         if (under_way) {
             session.service.token.raw = NULL;
             expect_int("put", 0, session_put());
@@ -274,10 +265,9 @@ static bool stalled;
 static int send_a_beginning(void *context, int link, const void *data,
                             size_t len) {
     bool *stall = &session.mock.plan.send_stall;
-    int n;
 
     *stall = stalled && link == 1;
-    n = port_send(context, link, data, len);
+    int n = port_send(context, link, data, len);
     stalled |= len >= 4 && memcmp(data, "PUT ", 4) == 0;
     *stall = stalled;
     return n;
@@ -361,14 +351,13 @@ TEST_CASE(test_token_fetched_ahead) {
  * another scope failed. The expired token is still the one to be fetched. */
 TEST_CASE(test_refused_scope_is_not_fetched_ahead) {
     begin();
-    session.service.rules.feed_ms = 100;
     session.service.expires_in = 600;
-    begin_beside(SESSION_CLIENT, 0);
+    begin_subscribed();
     session.service.token.status = 500;
     session_run(620000);
     session.service.token.status = 0;
-    session.service.token.raw = "HTTP/1.1 400 Bad\r\nContent-Length: 25\r\n\r\n"
-                                "{\"error\":\"invalid_scope\"}";
+    service_answer(&session.service.token, REFUSED("invalid_scope"), 0,
+                   MST_ERR_EOF);
     assert_int_equal(session_put(), 0);
     assert_true(session_until(MST_EVENT_ADDRESS, 70000));
     session_run(SESSION_HOUR);
@@ -420,10 +409,9 @@ static void begin_held_back(struct mst_transfer *other, const char *header) {
     static const struct mst_memory memory = {bytes, sizeof bytes,
                                              MST_LENGTHS_USUAL};
     struct mst_address record;
-    struct mst_config config;
 
     begin_subscribed();
-    config = session.config;
+    struct mst_config config = session.config;
     config.access = session.transfer.link.access;
     config.link = 2;
     assert_int_equal(mst_transfer_init(other, &config, &session.port, &memory),
@@ -444,11 +432,10 @@ static void begin_held_back(struct mst_transfer *other, const char *header) {
  * although only it is polled from then on. */
 TEST_CASE(test_held_back_while_idle) {
     static struct mst_transfer other;
-    uint64_t begin_ms;
 
     begin();
     begin_held_back(&other, "Retry-After: 5\r\n");
-    begin_ms = session_now();
+    uint64_t begin_ms = session_now();
     (void)sleeps_until(&session.transfer, begin_ms + 2000, MST_EVENT_ADDRESS);
     mst_mock_advance(&session.mock, 4000);
     (void)sleeps_until(&other, begin_ms + 6001, MST_EVENT_ADDRESS);
@@ -502,7 +489,6 @@ static void begin_slow(uint32_t connect_ms, uint32_t answer_ms) {
  * connection but the last is closed. */
 TEST_CASE(test_at_each_moment_of_a_rotation) {
     for (uint32_t ms = 0; ms < 6000; ms += ms < 1000 ? 20 : 130) {
-        unsigned opened;
         const char *name = printed("%u ms after the begin", (unsigned)ms);
         begin_slow(30, 100);
         session.service.rules.delay_ms = 100;
@@ -512,7 +498,7 @@ TEST_CASE(test_at_each_moment_of_a_rotation) {
         put_well(name);
         session_run(SESSION_MINUTE);
         expect_int(name, 1, session_rotations());
-        opened = session.seen.events[MST_EVENT_OPEN];
+        unsigned opened = session.seen.events[MST_EVENT_OPEN];
         expect_int(name, opened - 1, session.seen.events[MST_EVENT_CLOSED]);
         expect_text(name, "OK", error_name(session.seen.closed.error));
         assert_true(session_subscribed());
@@ -581,25 +567,23 @@ TEST_CASE(test_closed_in_a_rotation) {
 
 /* Wipes at each moment: no byte of the tokens remains. */
 TEST_CASE(test_wiped_at_each_moment) {
-    struct session *s = &session;
-
     for (uint32_t ms = 0; ms < 600; ms += 10) {
         struct mst_event event;
         begin_slow(20, 50);
         session_start_beside(SESSION_CLIENT, 0);
         expect_int("put", 0, session_put());
         session_run(ms);
-        mst_transfer_wipe(&s->transfer);
-        mst_client_wipe(&s->client);
+        mst_transfer_wipe(&session.transfer);
+        mst_client_wipe(&session.client);
         session_expect_clean("wiped");
         for (int link = 0; link < 2; link++) {
-            assert_false(mst_mock_in_use(&s->mock, link));
+            assert_false(mst_mock_in_use(&session.mock, link));
         }
         expect_int("put", MST_ERR_CLOSED, session_put());
         expect_int("poll", MST_ERR_CLOSED,
-                   mst_transfer_poll(&s->transfer, &event));
+                   mst_transfer_poll(&session.transfer, &event));
         session_check();
-        text_free(&s->seen.record);
+        text_free(&session.seen.record);
     }
 }
 
@@ -648,7 +632,6 @@ static void storm_begin(void) {
 static bool storm_step(void) {
     static const int statuses[] = {0, 0, 401, 403, 404, 429, 503};
     struct service *service = &session.service;
-    struct mst_pair *pair = &session.pair;
     int link = (int)roll(session.has_pair ? 3 : 2);
 
     switch (roll(9)) {
@@ -656,11 +639,10 @@ static bool storm_step(void) {
     case 1: service_link_end(service, link, MST_ERR_EOF); break;
     case 2: service->address.status = statuses[roll(COUNT(statuses))]; break;
     case 3: service->token.status = roll(3) == 0 ? 500 : 0; break;
-    case 4: (void)(session.has_pair ? mst_pair_rotate(pair) : 0); break;
-    case 5:
-        (void)mst_access_set_credentials(session.transfer.link.access,
-                                         SERVICE_ID, SERVICE_SECRET);
+    case 4:
+        (void)(session.has_pair ? mst_pair_rotate(&session.pair) : 0);
         break;
+    case 5: session_new_credentials(session.transfer.link.access); break;
     case 6: mst_mock_freeze(&session.mock, link); break;
     case 7: mst_mock_advance(&session.mock, roll(30000)); break;
     default: return session_put() == 0;

@@ -18,6 +18,7 @@
 #define EKU(uses) "extendedKeyUsage=" uses "\\n"
 #define SIGNS "keyUsage=digitalSignature\\n" EKU("serverAuth")
 #define SAN(names) "subjectAltName=" names "\\n"
+#define NAMED(names) LEAF SIGNS SAN(names)
 #define FOR(uses) LEAF "keyUsage=digitalSignature\\n" EKU(uses) SAN(NAMES)
 /* SAN is the last extension: OpenSSL adds no key identifiers after it. */
 #define LAST                            \
@@ -45,8 +46,9 @@ struct certificate {
     int errors[CLIENTS];
 };
 
-#define BOTH(error) \
-    { error, error }
+#define EACH(bearssl, openssl) \
+    { bearssl, openssl }
+#define BOTH(error) EACH(error, error)
 #define NOT_NAMED BOTH(MST_ERR_TLS_NAME)
 #define NOT_NOW BOTH(MST_ERR_TLS_TIME)
 #define NOT_TRUSTED BOTH(MST_ERR_TLS_ISSUER)
@@ -55,26 +57,22 @@ struct certificate {
 static const struct certificate certificates[] = {
     {.name = "good"},
     /* Names. */
-    {"another host", LEAF SIGNS SAN("DNS:other.example"), .errors = NOT_NAMED},
-    {"a common name beside other names", LEAF SIGNS SAN("DNS:other.example"),
+    {"another host", NAMED("DNS:other.example"), .errors = NOT_NAMED},
+    {"a common name beside other names", NAMED("DNS:other.example"),
      .subject = SERVICE_AUTH_HOST, .errors = NOT_NAMED},
     {"a common name alone", LEAF SIGNS, .subject = "*.example",
      .errors = {0, MST_ERR_TLS_NAME}},
-    {"a wildcard for the label", LEAF SIGNS SAN("DNS:*.example"),
+    {"a wildcard for the label", NAMED("DNS:*.example"),
      .errors = {0, MST_ERR_TLS_NAME}},
-    {"a wildcard below the name", LEAF SIGNS SAN("DNS:*." SERVICE_AUTH_HOST),
+    {"a wildcard below the name", NAMED("DNS:*." SERVICE_AUTH_HOST),
      .errors = NOT_NAMED},
-    {"a wildcard within a label", LEAF SIGNS SAN("DNS:a*.example"),
-     .errors = NOT_NAMED},
-    {"a wildcard for everything", LEAF SIGNS SAN("DNS:*,DNS:*.*"),
-     .errors = NOT_NAMED},
-    {"a name with a NUL", LEAF SIGNS SAN(NAME_WITH_NUL),
+    {"a wildcard within a label", NAMED("DNS:a*.example"), .errors = NOT_NAMED},
+    {"a wildcard for everything", NAMED("DNS:*,DNS:*.*"), .errors = NOT_NAMED},
+    {"a name with a NUL", NAMED(NAME_WITH_NUL),
      .errors = {MST_ERR_TLS_CERTIFICATE, MST_ERR_TLS_NAME}},
     /* Only for test_names_of_several_labels(). */
-    {"labels, a wildcard", LEAF SIGNS SAN("DNS:*.deep.example"),
-     .issues = true},
-    {"labels, a part of one", LEAF SIGNS SAN("DNS:w*.deep.example"),
-     .issues = true},
+    {"labels, a wildcard", NAMED("DNS:*.deep.example"), .issues = true},
+    {"labels, a part of one", NAMED("DNS:w*.deep.example"), .issues = true},
     {"labels, a common name", LEAF SIGNS, .subject = "www.deep.example",
      .issues = true},
     /* Times. */
@@ -145,7 +143,7 @@ static const struct certificate certificates[] = {
     {"for servers above clients", .issuer = "between clients", .chained = true,
      .errors = UNFIT},
     {"an unknown critical extension",
-     LEAF SIGNS SAN(NAMES) "1.2.3.4=critical,ASN1:NULL\\n", .errors = UNFIT},
+     NAMED(NAMES) "1.2.3.4=critical,ASN1:NULL\\n", .errors = UNFIT},
     /* Strength. */
     {"RSA of 2048 bits", .key = "2048"},
     {"RSA of 1024 bits", .key = "1024", .errors = UNFIT},
@@ -175,17 +173,14 @@ static bool make(const struct certificate *c) {
         "  -startdate ${1}0101000000Z -enddate ${2}0101000000Z\n"
         "! %s || cat \"$issuer.pem\" >>new.pem\n"
         "mv new.pem \"$name.pem\"\n";
-    const char *key = c->key != NULL ? c->key : "ec";
-    const char *issuer = c->issuer != NULL ? c->issuer : "ca";
-    const char *command =
-        printed(script, folder, c->name, issuer, key,
-                c->subject != NULL ? c->subject : "x",
-                c->extensions != NULL ? c->extensions : LEAF SIGNS SAN(NAMES),
-                c->digest != NULL ? c->digest : "sha256",
-                c->years != NULL ? c->years : "2020 2040",
-                c->chained ? "true" : "false");
-
-    return system(command) == 0;
+    return system(printed(script, folder, c->name,
+                          c->issuer != NULL ? c->issuer : "ca",
+                          c->key != NULL ? c->key : "ec",
+                          c->subject != NULL ? c->subject : "x",
+                          c->extensions != NULL ? c->extensions : NAMED(NAMES),
+                          c->digest != NULL ? c->digest : "sha256",
+                          c->years != NULL ? c->years : "2020 2040",
+                          c->chained ? "true" : "false")) == 0;
 }
 
 static int make_certificates(void **state) {
@@ -296,10 +291,8 @@ TEST_CASE(test_chains) {
 
 /* Connects to a host with OpenSSL, without a client object. */
 static int connect_to(const char *certificate, const char *host) {
-    int rc;
-
     begin_with(OPENSSL, certificate, TLS1_2_VERSION);
-    rc = session_reach(host, 443);
+    int rc = session_reach(host, 443);
     session.port.close(session.port.context, 0);
     return rc;
 }
@@ -307,14 +300,11 @@ static int connect_to(const char *certificate, const char *host) {
 /* Uses this host as a BearSSL client's token endpoint. Returns 1 if a request
  * arrives there: the service does not know the host. */
 static int ask_at(const char *certificate, const char *host) {
-    int rc;
-
     begin_with(BEARSSL, certificate, TLS1_2_VERSION);
-    const char *url = printed("https://%s", host);
-    session.config.auth_url = url;
+    session.config.auth_url = printed("https://%s", host);
     session_start();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    rc = session.seen.closed.error;
+    int rc = session.seen.closed.error;
     if (session.service.core.wrong[0] != '\0') {
         assert_non_null(strstr(session.service.core.wrong, host));
         session.service.core.wrong[0] = '\0';
@@ -353,19 +343,15 @@ TEST_CASE(test_what_an_anchor_says) {
         const char *anchor, *certificate;
         int errors[CLIENTS];
     } cases[] = {
-        {"root for clients",
-         "below a root for clients",
-         {0, MST_ERR_TLS_CERTIFICATE}},
-        {"old root", "below an old root", {0, MST_ERR_TLS_TIME}},
-        {"root for other names",
-         "below a root for other names",
-         {0, MST_ERR_TLS_CERTIFICATE}},
-        {"root of version 1",
-         "below a root of version 1",
-         {MST_ERR_TLS_ISSUER, MST_ERR_TLS_CERTIFICATE}},
-        {"root by key usage alone",
-         "below a root by key usage alone",
-         {MST_ERR_TLS_ISSUER, MST_ERR_TLS_CERTIFICATE}},
+        {"root for clients", "below a root for clients",
+         EACH(0, MST_ERR_TLS_CERTIFICATE)},
+        {"old root", "below an old root", EACH(0, MST_ERR_TLS_TIME)},
+        {"root for other names", "below a root for other names",
+         EACH(0, MST_ERR_TLS_CERTIFICATE)},
+        {"root of version 1", "below a root of version 1",
+         EACH(MST_ERR_TLS_ISSUER, MST_ERR_TLS_CERTIFICATE)},
+        {"root by key usage alone", "below a root by key usage alone",
+         EACH(MST_ERR_TLS_ISSUER, MST_ERR_TLS_CERTIFICATE)},
         {"good", "good", BOTH(0)},
         {"good", "issued by a server", UNFIT},
         {"good", "for clients, then servers", NOT_TRUSTED},
@@ -487,8 +473,7 @@ TEST_CASE(test_subject_hides_nothing) {
     EVP_PKEY *ca;
     FILE *file;
 
-    const char *path = printed("%s/ca.key", folder);
-    assert_non_null(file = fopen(path, "r"));
+    assert_non_null(file = fopen(printed("%s/ca.key", folder), "r"));
     assert_non_null(ca = PEM_read_PrivateKey(file, NULL, NULL, NULL));
     fclose(file);
     for (size_t i = 0; i < COUNT(titles); i++) {
@@ -507,10 +492,10 @@ TEST_CASE(test_subject_hides_nothing) {
 /* A chain that ends within its certificate, or is empty. */
 TEST_CASE(test_chain_cut_short) {
     for (int client = 0; client < CLIENTS; client++) {
-        begin_below((enum client)client, "good");
-        size_t whole = session.identity.chain[0].data_len;
+        size_t whole = SIZE_MAX;
         for (size_t len = 0; len < whole; len += len < 8 ? 1 : 23) {
             begin_below((enum client)client, "good");
+            whole = session.identity.chain[0].data_len;
             session.identity.chain[0].data_len = len;
             expect_below("cut", MST_ERR_TLS_CERTIFICATE);
         }

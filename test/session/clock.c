@@ -165,11 +165,9 @@ static void expect_prompt(const char *name) {
 /* An idle stream is pinged and audited when due, and stays open. */
 TEST_CASE(test_idle_stream) {
     for (size_t i = 0; i < COUNT(pauses); i++) {
-        uint64_t begin;
-
         quiet_begin();
         session_open();
-        begin = session_now();
+        uint64_t begin = session_now();
         run_long(DAYS(pauses[i]));
         session_expect_undisturbed("idle");
         /* Each pong and each list counts as a sign of life. */
@@ -185,13 +183,11 @@ TEST_CASE(test_idle_stream) {
 /* A connection that goes dead after a long pause is still detected. */
 TEST_CASE(test_dead_line_later) {
     for (size_t i = 0; i < COUNT(pauses); i++) {
-        uint64_t begin;
-
         quiet_begin();
         session_open();
         run_long(DAYS(pauses[i]));
         mst_mock_freeze(&session.mock, 0);
-        begin = session_now();
+        uint64_t begin = session_now();
         while (session.seen.events[MST_EVENT_CLOSED] == 0 &&
                session_now() < begin + DAYS(30)) {
             session_run(SESSION_HOUR);
@@ -235,11 +231,6 @@ TEST_CASE(test_long_waits) {
     assert_true(session_subscribed());
 }
 
-static void doubt(void) {
-    session_bad_update("BTCUSD");
-    session_run(1);
-}
-
 /* A book in doubt gets a new snapshot soon, however long ago its budget was
  * last used. This also holds if the snapshot came before the client expected
  * it. */
@@ -252,16 +243,15 @@ TEST_CASE(test_budget_long_after) {
         session_open();
         run_long(SESSION_HOUR);
         for (unsigned j = 0; j < (used_up ? MST_RESYNCS_MAX : 1u); j++) {
-            doubt();
-            session_run(500); /* the subscription has ended */
+            session_bad_update("BTCUSD");
+            session_run(501); /* the subscription has ended */
             rules->delay_ms = early ? 500 : 0;
             rules->no_snapshot = early;
             session_run(700); /* and is requested again */
             if (early) {
                 service_book(&session.service, "BTCUSD", "SNAPSHOT",
-                             mst_mock_wall(&session.mock),
-                             "{\"price\":\"99\",\"amount\":\"1\"}",
-                             "{\"price\":\"101\",\"amount\":\"1\"}");
+                             mst_mock_wall(&session.mock), LEVEL("99", "1"),
+                             LEVEL("101", "1"));
             }
             session_run(2000);
             rules->delay_ms = 0;
@@ -274,8 +264,8 @@ TEST_CASE(test_budget_long_after) {
                    session_stats()->resyncs);
         /* Again MST_RESYNCS_MAX resyncs in a row. */
         for (unsigned j = 1; j <= MST_RESYNCS_MAX; j++) {
-            doubt();
-            session_run(5000);
+            session_bad_update("BTCUSD");
+            session_run(5001);
             expect_int("resynced", (used_up ? MST_RESYNCS_MAX : 1) + j,
                        session_stats()->resyncs);
             assert_true(session_subscribed());
@@ -287,10 +277,7 @@ TEST_CASE(test_budget_long_after) {
  * this happens again much later. */
 TEST_CASE(test_drift_long_after) {
     static const char wide[] =
-        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
-        "\"type\":\"UPDATE\",\"time\":\"2026-01-03T00:00:00.000Z\","
-        "\"bids\":[{\"price\":\"1234567890123456789.5\",\"amount\":\"1\"}],"
-        "\"asks\":[]}}";
+        BOOK_MESSAGE("UPDATE", LEVEL("1234567890123456789.5", "1"), "");
 
     for (size_t i = 0; i < COUNT(pauses); i++) {
         quiet_begin();

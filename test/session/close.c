@@ -49,19 +49,16 @@ TEST_CASE(test_clock_in_1970) {
 }
 
 TEST_CASE(test_no_entropy) {
-    uint64_t connects;
-
-    session_begin();
-    session.mock.plan.entropy_none = true;
-    local_expect(MST_ERR_ENTROPY);
-    session_begin_tls("localhost");
-    session.mock.plan.entropy_none = true;
-    local_expect(MST_ERR_ENTROPY);
+    for (int tls = 0; tls < 2; tls++) {
+        session_begin_over(tls);
+        session.mock.plan.entropy_none = true;
+        local_expect(MST_ERR_ENTROPY);
+    }
     session_begin_tls("localhost");
     session_start_all();
     assert_true(session_until_subscribed(20000));
     session.mock.plan.entropy_none = true;
-    connects = session.mock.connects;
+    uint64_t connects = session.mock.connects;
     service_end(&session.service, MST_ERR_RESET);
     session_run(SESSION_MINUTE);
     expect_int("connections", connects, session.mock.connects);
@@ -188,25 +185,19 @@ TEST_CASE(test_dead_after_its_close_frame) {
 
     for (size_t i = 0; i < COUNT(behind) * 4; i++) {
         bool tls = i % 2 == 0, refuses = i / 2 % 2 == 0;
-        uint64_t begin, calls;
-        char bytes[64];
-        int len =
-            snprintf(bytes, sizeof bytes, "\x88\x02\x03\xE9%s", behind[i / 4]);
+        const char *bytes = printed("\x88\x02\x03\xE9%s", behind[i / 4]);
 
         session_begin_over(tls);
         session_open();
         session_run(3000);
         if (refuses) {
-            session.mock.plan.fail_call = MST_MOCK_SEND;
-            session.mock.plan.fail_at = session.mock.calls[MST_MOCK_SEND] + 1;
-            session.mock.plan.fail_count = 1;
-            session.mock.plan.fail_error = MST_ERR_RESET;
+            session_fail_next(MST_MOCK_SEND, MST_ERR_RESET);
         } else {
             session_stall_after(0);
         }
-        begin = session_now();
-        calls = session.mock.calls[MST_MOCK_ANY];
-        service_bytes(&session.service, bytes, (size_t)len);
+        uint64_t begin = session_now();
+        uint64_t calls = session.mock.calls[MST_MOCK_ANY];
+        service_bytes(&session.service, bytes, strlen(bytes));
         session_until_closed("the peer closes", 5000, MST_ERR_WS_CLOSED,
                              MST_STATE_OPEN);
         expect_int("code", 1001, session.seen.closed.ws_code);
@@ -255,7 +246,7 @@ TEST_CASE(test_nothing_is_wanted_of_a_dead_link) {
     expect_int("wanted", 0, mst_wants(&session.client.link) & MST_WANT_WRITE);
 }
 
-/* ---- failures that are not yet reported ---- */
+/* ---- other cases ---- */
 
 TEST_CASE(test_close_before_a_failure_is_told) {
     struct mst_event event;
@@ -270,9 +261,9 @@ TEST_CASE(test_close_before_a_failure_is_told) {
     assert_int_equal(mst_poll(&session.client, &event), MST_ERR_CLOSED);
 }
 
-/* ---- a client without a successful init ---- */
-
 TEST_CASE(test_calls_after_a_failed_init) {
+    static const int errors[] = {MST_ERR_CREDENTIALS, MST_ERR_ARGUMENT,
+                                 MST_ERR_MEMORY};
     struct session *s = &session;
     struct mst_event event;
 
@@ -280,13 +271,9 @@ TEST_CASE(test_calls_after_a_failed_init) {
         session_begin();
         s->config.client_id = i == 0 ? NULL : SERVICE_ID;
         s->lengths.size = i == 2 ? 1 : s->lengths.size;
-        int rc = mst_client_init(&s->client, i == 1 ? NULL : &s->config,
-                                 &s->port, &s->lengths);
-        expect_int("init",
-                   i == 0   ? MST_ERR_CREDENTIALS
-                   : i == 1 ? MST_ERR_ARGUMENT
-                            : MST_ERR_MEMORY,
-                   rc);
+        expect_int("init", errors[i],
+                   mst_client_init(&s->client, i == 1 ? NULL : &s->config,
+                                   &s->port, &s->lengths));
         expect_int("wants", 0, mst_wants(&s->client.link));
         expect_int("sleep", 24 * SESSION_DAY,
                    mst_next_deadline_ms(&s->client.link));
@@ -294,8 +281,6 @@ TEST_CASE(test_calls_after_a_failed_init) {
         expect_int("poll", MST_ERR_CLOSED, mst_poll(&s->client, &event));
     }
 }
-
-/* ---- sleep ---- */
 
 /* The port's clock wraps after 49 days: mst_next_deadline_ms() returns at most
  * half of that. */

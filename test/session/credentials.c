@@ -48,21 +48,16 @@ static void replace(const char *id, const char *secret) {
     free(old_secret);
 }
 
-static void owned_begin_kind(enum session_kind kind) {
+static void owned_begin(enum session_kind kind) {
     begin();
     session_start_kind(kind);
     session_subscribe();
 }
 
-static void owned_begin(void) {
-    owned_begin_kind(SESSION_CLIENT);
-}
-
 static void replaced_in(enum mst_state at, enum session_kind kind) {
     const char *name = mst_state_name(at);
-    uint64_t tokens;
 
-    owned_begin_kind(kind);
+    owned_begin(kind);
     if (at == MST_STATE_OPEN || at == MST_STATE_CLOSING) {
         assert_true(session_until_subscribed(10000));
     }
@@ -74,7 +69,7 @@ static void replaced_in(enum mst_state at, enum session_kind kind) {
         session_run(500);
     }
     expect_int(name, at, session_state());
-    tokens = session.service.tokens.count;
+    uint64_t tokens = session.service.tokens.count;
     replace(SERVICE_ID, SERVICE_SECRET);
     session_hang(MST_STATE_OFF);
     if (at == MST_STATE_OPEN) {
@@ -109,7 +104,7 @@ TEST_CASE(test_replaced_while_fetching_ahead) {
     static const enum session_kind kinds[] = {SESSION_PAIR, SESSION_BESIDE};
 
     for (size_t i = 0; i < COUNT(kinds); i++) {
-        owned_begin_kind(kinds[i]);
+        owned_begin(kinds[i]);
         assert_true(session_until_subscribed(10000));
         session.service.token.never = true;
         session_run(3310 * 1000);
@@ -143,7 +138,7 @@ TEST_CASE(test_replaced_while_writing) {
 /* New credentials end the wait after a permanent error at once. If they are
  * wrong too, that is reported again. */
 TEST_CASE(test_replaced_after_permanent_error) {
-    owned_begin();
+    owned_begin(SESSION_CLIENT);
     session.service.token.raw = SERVICE_BAD_CLIENT;
     session_run(5000);
     session_expect_closed("first", MST_ERR_TOKEN_REFUSED, MST_STATE_TOKEN);
@@ -170,6 +165,11 @@ TEST_CASE(test_replaced_after_permanent_error) {
     assert_true(session_until_subscribed(2000));
 }
 
+static bool client_has(const char *what) {
+    return bytes_contain(&session.client, sizeof session.client, what,
+                         strlen(what));
+}
+
 /* Replaced while a token is received: the received part is wiped. */
 TEST_CASE(test_replaced_while_a_token_comes) {
     const char *begin = "token-AbC";
@@ -177,20 +177,15 @@ TEST_CASE(test_replaced_while_a_token_comes) {
 
     assert_int_equal(strncmp(SERVICE_TOKEN, begin, strlen(begin)), 0);
     for (uint32_t ms = 1; ms < 400; ms += 2) {
-        bool there;
-
-        owned_begin();
+        owned_begin(SESSION_CLIENT);
         session.mock.plan.drip = 1000;
         session_run(ms);
-        there = bytes_contain(&session.client, sizeof session.client, begin,
-                              strlen(begin));
         if (session_state() == MST_STATE_TOKEN) {
-            came |= there;
+            came |= client_has(begin);
             session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
             replace(SERVICE_ID, SERVICE_SECRET);
             session_run(1);
-            if (bytes_contain(&session.client, sizeof session.client, begin,
-                              strlen(begin))) {
+            if (client_has(begin)) {
                 expect_failed("after %u ms: a part of the token is left", ms);
             }
         }

@@ -17,6 +17,7 @@
 #define TOKEN_JSON(token, expires, type, scope)           \
     "{\"access_token\":" token ",\"expires_in\":" expires \
     ",\"token_type\":" type scope "}"
+#define TOKEN_WITH(members) TOKEN_JSON("\"a\"", "60", "\"bearer\"", members)
 
 struct bad_response {
     const char *name;
@@ -28,9 +29,14 @@ struct bad_response {
     const char *text; /* part of the failure's text */
 };
 
+static struct service *const service = &session.service;
+
 /* Expects this failure after one bad response, then recovery. */
 static void expect_bad(const struct bad_response *bad,
-                       struct service_script *script, enum mst_state stage) {
+                       struct service_script *script) {
+    enum mst_state stage =
+        script == &service->token ? MST_STATE_TOKEN : MST_STATE_UPGRADE;
+
     session_start_all();
     session_until_closed(bad->name, SESSION_MINUTE, bad->error, stage);
     expect_int(bad->name, bad->http_status, session.seen.closed.http_status);
@@ -43,8 +49,8 @@ static void expect_bad(const struct bad_response *bad,
         expect_failed("%s: was opened", bad->name);
     }
     memset(script, 0, sizeof *script);
-    session.service.token_body = NULL;
-    session.service.token_value = NULL;
+    service->token_body = NULL;
+    service->token_value = NULL;
     session_expect_subscribed(10 * SESSION_MINUTE, "%s", bad->name);
 }
 
@@ -64,24 +70,21 @@ static const struct bad_response bad_tokens[] = {
     {"empty body", SERVICE_EMPTY("200 OK"), 0, MST_ERR_TOKEN_SHAPE, 200, false,
      ""},
     {"nested too deeply",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"",
-                                        ",\"x\":[[[[[[[[[[[[[[[["
-                                        "]]]]]]]]]]]]]]]]")),
+     JSON_RESPONSE("200 OK",
+                   TOKEN_WITH(",\"x\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]")),
      MST_ERR_EOF, MST_ERR_JSON_DEPTH, 200, false, ""},
     {"a refusal whose error is no text",
      JSON_RESPONSE("400 Bad Request", "{\"error\":7}"), MST_ERR_EOF,
      MST_ERR_HTTP_STATUS, 400, false, ""},
     {"a token with a refusal",
      JSON_RESPONSE("400 Bad Request",
-                   TOKEN_JSON("\"a\"", "60", "\"bearer\"",
-                              ",\"error\":\"invalid_client\"")),
+                   TOKEN_WITH(",\"error\":\"invalid_client\"")),
      MST_ERR_EOF, MST_ERR_TOKEN_REFUSED, 400, true, "invalid_client"},
     {"other token type",
      JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"mac\"", "")),
      MST_ERR_EOF, MST_ERR_TOKEN_TYPE, 200, true, ""},
     {"narrower scope",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"",
-                                        ",\"scope\":\"exchange:other\"")),
+     JSON_RESPONSE("200 OK", TOKEN_WITH(",\"scope\":\"exchange:other\"")),
      MST_ERR_EOF, MST_ERR_TOKEN_SCOPE, 200, true, SERVICE_SCOPE},
     {"404", RESPONSE("404 Not Found", "text/plain", "what?"), MST_ERR_EOF,
      MST_ERR_HTTP_STATUS, 404, false, ""},
@@ -130,77 +133,58 @@ static const struct {
     {"no token type", "{\"access_token\":\"a\",\"expires_in\":60}"},
     {"token is a number", TOKEN_JSON("1", "60", "\"bearer\"", "")},
     {"empty token", TOKEN_JSON("\"\"", "60", "\"bearer\"", "")},
-    {"token twice",
-     TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"access_token\":\"b\"")},
+    {"token twice", TOKEN_WITH(",\"access_token\":\"b\"")},
     {"token with CR and LF",
      TOKEN_JSON("\"a\\r\\nX: y\"", "60", "\"bearer\"", "")},
-    {"not UTF-8, where it does not matter",
-     TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"x\":\"\xC0\xAF\"")},
+    {"not UTF-8, where it does not matter", TOKEN_WITH(",\"x\":\"\xC0\xAF\"")},
     {"half of a surrogate pair, where it does not matter",
-     TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"x\":\"\\ud83d\"")},
-    {"something behind its end",
-     TOKEN_JSON("\"a\"", "60", "\"bearer\"", "") "x"},
-    {"scope is no text",
-     TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"scope\":7")},
+     TOKEN_WITH(",\"x\":\"\\ud83d\"")},
+    {"something behind its end", TOKEN_WITH("") "x"},
+    {"scope is no text", TOKEN_WITH(",\"scope\":7")},
     {"lifetime is no number", TOKEN_JSON("\"a\"", "true", "\"bearer\"", "")},
     {"lifetime is no number in a string",
      TOKEN_JSON("\"a\"", "\"1h\"", "\"bearer\"", "")},
 };
 
 TEST_CASE(test_bad_token_responses) {
+    struct service_script *script = &service->token;
     for (size_t i = 0; i < COUNT(bad_tokens); i++) {
         session_begin();
-        struct service_script *script = &session.service.token;
         service_answer(script, bad_tokens[i].raw, 0, bad_tokens[i].raw_end);
-        expect_bad(&bad_tokens[i], script, MST_STATE_TOKEN);
+        expect_bad(&bad_tokens[i], script);
     }
     for (size_t i = 0; i < COUNT(no_tokens); i++) {
-        const struct bad_response bad = {.name = no_tokens[i].name,
-                                         .error = MST_ERR_TOKEN_SHAPE,
-                                         .http_status = 200,
-                                         .text = ""};
+        const struct bad_response bad = {
+            no_tokens[i].name, NULL, 0, MST_ERR_TOKEN_SHAPE, 200, false, ""};
         session_begin();
-        session.service.token_body = no_tokens[i].body;
-        expect_bad(&bad, &session.service.token, MST_STATE_TOKEN);
+        service->token_body = no_tokens[i].body;
+        expect_bad(&bad, script);
     }
 }
 
 TEST_CASE(test_large_headers) {
-    static char headers[SERVICE_BUFFER / 2];
-    static const struct bad_response line = {"a long header that matters",
-                                             NULL,
-                                             0,
-                                             MST_ERR_HTTP_HEADER,
-                                             200,
-                                             false,
-                                             ""};
-    static const struct bad_response all = {
-        "too many headers", NULL, 0, MST_ERR_HTTP_HEADER, 200, false, ""};
+    static const struct bad_response bad = {
+        "too much that matters", NULL, 0, MST_ERR_HTTP_HEADER, 200, false, ""};
     struct text *text = text_new();
 
     /* Longer than a line may be, but ignored. */
     session_begin();
-    snprintf(headers, sizeof headers, "X-Long: %0*d\r\nSet-Cookie: %0*d\r\n",
-             3000, 1, MST_LINE_MAX, 2);
-    session.service.token.headers = headers;
-    session.service.upgrade.headers = headers;
+    service->token.headers = service->upgrade.headers =
+        printed("X-Long: %03000d\r\nSet-Cookie: %0*d\r\n", 1, MST_LINE_MAX, 2);
     session_open();
 
     session_begin();
-    snprintf(headers, sizeof headers,
-             "HTTP/1.1 200 OK\r\nContent-Length: %0*d\r\n\r\n",
-             MST_LINE_MAX + 1, 2);
-    session.service.token.raw = headers;
-    expect_bad(&line, &session.service.token, MST_STATE_TOKEN);
+    service->token.raw = printed(
+        "HTTP/1.1 200 OK\r\nContent-Length: %0*d\r\n\r\n", MST_LINE_MAX + 1, 2);
+    expect_bad(&bad, &service->token);
 
     session_begin();
-    text_clear(text);
     text_add(text, "HTTP/1.1 200 OK\r\n");
     while (text->len < MST_HEADERS_MAX + 100) {
         text_add(text, "X-Header: %0*d\r\n", 100, 1);
     }
-    session.service.token.raw = text_get(text);
-    expect_bad(&all, &session.service.token, MST_STATE_TOKEN);
+    service->token.raw = text_get(text);
+    expect_bad(&bad, &service->token);
 }
 
 TEST_CASE(test_good_token_responses) {
@@ -222,8 +206,8 @@ TEST_CASE(test_good_token_responses) {
         for (enum service_framing framing = SERVICE_LENGTH;
              framing <= SERVICE_UNTIL_CLOSE; framing++) {
             session_begin();
-            session.service.token_body = bodies[i];
-            session.service.framing = framing;
+            service->token_body = bodies[i];
+            service->framing = framing;
             session.mock.plan.recv_max = 7;
             session_start_all();
             session_expect_subscribed(5000, "not taken: %s", bodies[i]);
@@ -239,19 +223,17 @@ TEST_CASE(test_short_lifetimes) {
         "-60", "1e99", "-1e99", "0.1e-99", "1e-2",   "9223372036854775808"};
 
     for (size_t i = 0; i < COUNT(seconds); i++) {
-        const char *body =
-            printed("{\"access_token\":\"" SERVICE_TOKEN "\",\"expires_in\":%s,"
-                    "\"token_type\":\"bearer\"}",
-                    seconds[i]);
         session_begin();
-        session.service.token_body = body;
+        service->token_body =
+            printed(TOKEN_JSON("\"" SERVICE_TOKEN "\"", "%s", "\"bearer\"", ""),
+                    seconds[i]);
         session_start_all();
         for (int poll = 0; poll < 1000; poll++) {
             struct mst_event event;
             mst_poll(&session.client, &event);
             mst_mock_advance(&session.mock, 10);
         }
-        expect_int(seconds[i], 1, session.service.tokens.count);
+        expect_int(seconds[i], 1, service->tokens.count);
         expect_int(seconds[i], MST_STATE_OPEN, session_state());
     }
 }
@@ -263,19 +245,19 @@ TEST_CASE(test_large_token) {
 
     session_begin();
     session_lengths(256, 4096);
-    session.service.token_value = repeated("t", MST_TOKEN_MAX);
+    service->token_value = repeated("t", MST_TOKEN_MAX);
     session_open();
 
     session_begin();
-    session.service.token_value = repeated("t", MST_TOKEN_MAX + 1);
-    expect_bad(&large, &session.service.token, MST_STATE_TOKEN);
+    service->token_value = repeated("t", MST_TOKEN_MAX + 1);
+    expect_bad(&large, &service->token);
 }
 
 /* Texts must be UTF-8: of any other refusal only the status is reported. */
 TEST_CASE(test_error_that_is_no_utf8) {
     session_begin();
     service_answer(
-        &session.service.token,
+        &service->token,
         JSON_RESPONSE("400 Bad Request", "{\"error\":\"invalid\xff\"}"), 0,
         MST_ERR_EOF);
     session_start();
@@ -283,50 +265,39 @@ TEST_CASE(test_error_that_is_no_utf8) {
                          MST_STATE_TOKEN);
     expect_int("status", 400, session.seen.closed.http_status);
     expect_text("text", "", session.seen.closed_text);
-    session.service.token.raw = NULL;
+    service->token.raw = NULL;
 }
 
 /* One limit applies to all relevant members together. Beyond it a response is
  * too large, not malformed. */
 TEST_CASE(test_large_type) {
-    static char response[MST_TOKEN_ROOM + 256];
-    static const struct bad_response large = {
-        "large type", response, 0, MST_ERR_TOKEN_TYPE, 200, true, ""};
-    static const struct bad_response larger = {
-        "larger type", response, 0, MST_ERR_TOKEN_TOO_LARGE, 200, true, ""};
+    struct bad_response bad = {"large type", NULL, 0, MST_ERR_TOKEN_TYPE,
+                               200,          true, ""};
 
     for (int more = 0; more < 2; more++) {
         const int len = more ? MST_TOKEN_ROOM : MST_TOKEN_MAX;
-        (void)snprintf(response, sizeof response,
-                       "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
-                       "{\"access_token\":\"a\",\"token_type\":\"%0*d\"}",
-                       len + 36, len, 0);
         session_begin();
-        session.service.token.raw = response;
-        expect_bad(more ? &larger : &large, &session.service.token,
-                   MST_STATE_TOKEN);
+        service->token_body =
+            printed("{\"access_token\":\"a\",\"token_type\":\"%0*d\"}", len, 0);
+        expect_bad(&bad, &service->token);
+        bad.error = MST_ERR_TOKEN_TOO_LARGE;
     }
 }
 
 /* Other members may have any length, and a scope may be long. */
 TEST_CASE(test_large_members) {
-    static char body[3 * 4096];
-
-    (void)snprintf(body, sizeof body,
-                   "{\"id_token\":\"%04096d\",\"access_token\":\"" SERVICE_TOKEN
-                   "\",\"token_type\":\"bearer\",\"expires_in\":\"3600\","
-                   "\"scope\":\"%04000d " SERVICE_SCOPE "\",\"x\":[%02000d]}",
-                   0, 1, 1);
-    body[strlen(body) - 2002] = '1'; /* a JSON number must not start with 0 */
     session_begin();
-    session.service.token_body = body;
+    service->token_body =
+        printed("{\"id_token\":\"%04096d\",\"access_token\":\"" SERVICE_TOKEN
+                "\",\"token_type\":\"bearer\",\"expires_in\":\"3600\","
+                "\"scope\":\"%04000d " SERVICE_SCOPE "\",\"x\":[1%01999d]}",
+                0, 1, 1);
     session_open();
 }
 
 static void expect_longest_text(const char *status, const char *body) {
-    session.service.token.raw =
-        printed("HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s", status,
-                strlen(body), body);
+    service->token.raw = printed("HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s",
+                                 status, strlen(body), body);
     session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     expect_int(status, MST_TEXT_MAX, strlen(session.client.link.failure.text));
@@ -334,16 +305,13 @@ static void expect_longest_text(const char *status, const char *body) {
 
 /* A failure's text is cut to MST_TEXT_MAX bytes. */
 TEST_CASE(test_long_text) {
-    char scope[2 * MST_TEXT_MAX];
+    const char *scope = repeated("0", 2 * MST_TEXT_MAX - 1);
 
-    (void)snprintf(scope, sizeof scope, "%0*d", (int)sizeof scope - 1, 0);
-    const char *refusal = printed("{\"error\":\"%s\"}", scope);
     session_begin();
-    expect_longest_text("400 No", refusal);
+    expect_longest_text("400 No", printed("{\"error\":\"%s\"}", scope));
     session_begin();
-    session.config.scope = session.service.scope = scope;
-    expect_longest_text(
-        "200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"scope\":\"b\""));
+    session.config.scope = service->scope = scope;
+    expect_longest_text("200 OK", TOKEN_WITH(",\"scope\":\"b\""));
 }
 
 /* A port may return any negative number as an error. */
@@ -385,7 +353,7 @@ TEST_CASE(test_detail_of_an_earlier_error) {
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     expect_int("detail", 111, session.seen.closed.detail);
     session.mock.plan.connect_error[0] = 0;
-    session.service.token.status = 500;
+    service->token.status = 500;
     session_until_closed("500", SESSION_MINUTE, MST_ERR_HTTP_STATUS,
                          MST_STATE_TOKEN);
     expect_int("detail", 0, session.seen.closed.detail);
@@ -417,12 +385,12 @@ TEST_CASE(test_bad_upgrade_responses) {
         {"no response", "", MST_ERR_EOF, MST_ERR_EOF, 0, false, ""},
         {"not HTTP", "\x81\x02{}", 0, MST_ERR_HTTP_SYNTAX, 0, false, ""},
     };
+    struct service_script *script = &service->upgrade;
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         session_begin();
-        struct service_script *script = &session.service.upgrade;
         service_answer(script, cases[i].raw, 0, cases[i].raw_end);
-        expect_bad(&cases[i], script, MST_STATE_UPGRADE);
+        expect_bad(&cases[i], script);
     }
 }
 
@@ -431,12 +399,12 @@ TEST_CASE(test_extension_not_asked_for) {
         "an extension", NULL, 0, MST_ERR_WS_EXTENSION, 101, false, ""};
 
     session_begin();
-    session.service.upgrade.headers =
+    service->upgrade.headers =
         "Sec-WebSocket-Extensions: permessage-deflate\r\n";
-    expect_bad(&extension, &session.service.upgrade, MST_STATE_UPGRADE);
+    expect_bad(&extension, &service->upgrade);
     session_begin();
-    session.service.upgrade.headers = "Sec-WebSocket-Protocol: chat\r\n";
-    expect_bad(&extension, &session.service.upgrade, MST_STATE_UPGRADE);
+    service->upgrade.headers = "Sec-WebSocket-Protocol: chat\r\n";
+    expect_bad(&extension, &service->upgrade);
 }
 
 static const char unauthorized[] = SERVICE_EMPTY("401 Unauthorized");
@@ -444,43 +412,39 @@ static const char unauthorized[] = SERVICE_EMPTY("401 Unauthorized");
 /* The token is replaced once, at once, and only once. */
 TEST_CASE(test_unauthorized) {
     session_begin();
-    service_answer(&session.service.upgrade, unauthorized, 1, 0);
+    service_answer(&service->upgrade, unauthorized, 1, 0);
     session_open();
-    expect_int("tokens", 2, session.service.tokens.count);
-    expect_int("upgrades", 2, session.service.upgrades.count);
-    expect_int("at once", session.service.upgrades.first_ms,
-               session.service.upgrades.last_ms);
+    expect_int("tokens", 2, service->tokens.count);
+    expect_int("upgrades", 2, service->upgrades.count);
+    expect_int("at once", service->upgrades.first_ms,
+               service->upgrades.last_ms);
 
     /* A later 401 is handled again with another new token. */
     session_run(SESSION_MINUTE);
-    service_answer(&session.service.upgrade, unauthorized, 1, 0);
-    service_end(&session.service, MST_ERR_EOF);
+    service_answer(&service->upgrade, unauthorized, 1, 0);
+    service_end(service, MST_ERR_EOF);
     session_run(10);
     assert_true(session_until_subscribed(5000));
-    expect_int("tokens", 3, session.service.tokens.count);
-    expect_int("upgrades", 4, session.service.upgrades.count);
-    expect_int("at once", session.service.upgrades.ms[2],
-               session.service.upgrades.ms[3]);
+    expect_int("tokens", 3, service->tokens.count);
+    expect_int("upgrades", 4, service->upgrades.count);
+    expect_int("at once", service->upgrades.ms[2], service->upgrades.ms[3]);
 
     session_begin();
-    session.service.upgrade.raw = unauthorized;
+    service->upgrade.raw = unauthorized;
     session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_run(SESSION_HOUR);
     session_expect_closed("always", MST_ERR_UNAUTHORIZED, MST_STATE_UPGRADE);
     expect_int("status", 401, session.seen.closed.http_status);
     /* Backoff up to a minute, half of it on average. */
-    assert_in_range(session.service.upgrades.count, 30, 300);
-    assert_true(session.service.tokens.count <=
-                session.service.upgrades.count + 1);
-    session.service.upgrade.raw = NULL;
+    assert_in_range(service->upgrades.count, 30, 300);
+    assert_true(service->tokens.count <= service->upgrades.count + 1);
+    service->upgrade.raw = NULL;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
 }
 
 /* The error is reported once, and attempts are rare. */
 static void permanent_expect(const char *name) {
-    const struct service *service = &session.service;
-
     session_start_all();
     session_run(2 * SESSION_HOUR);
     expect_int(name, 1, session.seen.events[MST_EVENT_CLOSED]);
@@ -492,46 +456,38 @@ static void permanent_expect(const char *name) {
 
 TEST_CASE(test_permanent_errors) {
     session_begin();
-    session.service.upgrade.raw = SERVICE_EMPTY("403 Forbidden");
+    service->upgrade.raw = SERVICE_EMPTY("403 Forbidden");
     permanent_expect("403");
-    session.service.upgrade.raw = NULL;
+    service->upgrade.raw = NULL;
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
     /* After a success the same error is reported again. */
     session_run(SESSION_MINUTE);
-    session.service.upgrade.raw = SERVICE_EMPTY("403 Forbidden");
-    service_end(&session.service, MST_ERR_EOF);
+    service->upgrade.raw = SERVICE_EMPTY("403 Forbidden");
+    service_end(service, MST_ERR_EOF);
     session_run(20 * SESSION_MINUTE);
     expect_int("closed, then 403 anew", 3,
                session.seen.events[MST_EVENT_CLOSED]);
 
     session_begin();
-    service_answer(
-        &session.service.token,
-        JSON_RESPONSE("401 Unauthorized", "{\"error\":\"invalid_client\"}"), 0,
-        MST_ERR_EOF);
+    service->token.raw = SERVICE_BAD_CLIENT;
     permanent_expect("invalid_client");
 }
 
 static void throttled_expect(struct service_script *script, const char *headers,
                              uint32_t wait_ms) {
     static const char body[] = "{\"error\":\"slow_down\"}";
-    static char raw[256];
-
-    snprintf(raw, sizeof raw,
-             "HTTP/1.1 429 Too Many Requests\r\n%s"
-             "Content-Length: %zu\r\n\r\n%s",
-             headers, strlen(body), body);
-    script->raw = raw;
+    script->raw = printed("HTTP/1.1 429 Too Many Requests\r\n%s"
+                          "Content-Length: %zu\r\n\r\n%s",
+                          headers, strlen(body), body);
     session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     expect_int("error", MST_ERR_THROTTLED, session.seen.closed.error);
     expect_int("status", 429, session.seen.closed.http_status);
     assert_true(session.seen.closed.retry_ms >= wait_ms);
     script->raw = NULL;
-    uint64_t connects = session.service.connects.count;
+    uint64_t connects = service->connects.count;
     session_run(wait_ms - 1);
-    expect_int("connections meanwhile", connects,
-               session.service.connects.count);
+    expect_int("connections meanwhile", connects, service->connects.count);
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
 }
 
@@ -544,13 +500,11 @@ TEST_CASE(test_throttled) {
                  {"Retry-After: 900\r\n", 900000},
                  {"Retry-After: soon\r\n", 300000},
                  {"Retry-After: Fri, 02 Jan 2026 03:04:05 GMT\r\n", 300000}};
-    for (size_t i = 0; i < COUNT(cases); i++) {
+
+    for (size_t i = 0; i < 2 * COUNT(cases); i++) {
         session_begin();
-        throttled_expect(&session.service.token, cases[i].headers,
-                         cases[i].wait_ms);
-        session_begin();
-        throttled_expect(&session.service.upgrade, cases[i].headers,
-                         cases[i].wait_ms);
+        throttled_expect(i % 2 == 0 ? &service->token : &service->upgrade,
+                         cases[i / 2].headers, cases[i / 2].wait_ms);
     }
 }
 

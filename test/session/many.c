@@ -117,7 +117,6 @@ static const struct mst_config config = {
     .client_secret = SERVICE_SECRET,
 };
 
-/* Begins the mock, the service and the books. */
 static void begin_around(void) {
     mst_mock_init(&mock, &port, 1);
     service_init(&service, &mock);
@@ -178,12 +177,8 @@ static bool is_right(unsigned market) {
 }
 
 static void send_snapshot(unsigned market) {
-    char bid[64];
-
-    snprintf(bid, sizeof bid, "{\"price\":\"%u\",\"amount\":\"1\"}",
-             market + 1);
     service_book(&service, name_of(market), "SNAPSHOT", mst_mock_wall(&mock),
-                 bid, "");
+                 printed(LEVEL("%u", "1"), market + 1), "");
 }
 
 /* Sends a snapshot for every name. Only subscribed markets must receive it,

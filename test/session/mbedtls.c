@@ -12,6 +12,7 @@
 #define OF_MBEDTLS
 #define RESUME_S MST_MBEDTLS_RESUME_S
 #define STAGE MST_STATE_TLS
+#define IS_KEPT(session) ((session).kept)
 
 enum {
     OTHER_NAME = MBEDTLS_X509_BADCERT_CN_MISMATCH,
@@ -50,10 +51,6 @@ static int secured_init(const char *ca) {
 static void secured_free(void) {
     mst_mbedtls_free(&secured);
     mbedtls_x509_crt_free(&anchors);
-}
-
-static bool is_kept(size_t i) {
-    return secured.sessions[i].kept;
 }
 
 static void set_tls13_only(bool only) {
@@ -114,7 +111,7 @@ TEST_CASE(test_addresses) {
 static bool stalled;
 
 static int stalled_send(void *context, int link, const void *data, size_t len) {
-    return stalled ? 0 : halting.send(context, link, data, len);
+    return stalled ? 0 : below_it.send(context, link, data, len);
 }
 
 /* After a partial send the original record is sent, however many bytes are
@@ -130,7 +127,7 @@ TEST_CASE(test_sent_again) {
         int n, got = 0;
 
         begin_echo(version_of(i));
-        halting.send = below.send;
+        below_it = below;
         below.send = stalled_send;
         assert_int_equal(session_reach(SERVICE_WS_HOST, 443), 1);
         stalled = true;
@@ -188,16 +185,16 @@ TEST_CASE(test_new_keys) {
 #endif
 
 static bool has_no_entropy;
-static int (*entropy_below)(void *context, void *data, size_t len);
 
 static int entropy(void *context, void *data, size_t len) {
-    return has_no_entropy ? MST_ERR_ENTROPY : entropy_below(context, data, len);
+    return has_no_entropy ? MST_ERR_ENTROPY
+                          : below_it.entropy(context, data, len);
 }
 
 /* Each handshake needs entropy. */
 TEST_CASE(test_entropy) {
     begin("localhost", 0);
-    entropy_below = below.entropy;
+    below_it = below;
     below.entropy = entropy;
     for (int i = 0; i < 4; i++) {
         has_no_entropy = i % 2 == 0;

@@ -13,45 +13,41 @@ TEST_CASE(test_bad_frames) {
         const char *name, *bytes;
         size_t len;
         int error;
-        unsigned code;
     } cases[] = {
-        {"reserved bit", BYTES("\xC1\x02{}"), MST_ERR_WS_RESERVED, 1002},
-        {"second reserved bit", BYTES("\xA1\x02{}"), MST_ERR_WS_RESERVED, 1002},
-        {"third reserved bit", BYTES("\x91\x02{}"), MST_ERR_WS_RESERVED, 1002},
-        {"reserved opcode", BYTES("\x83\x02{}"), MST_ERR_WS_RESERVED, 1002},
-        {"reserved control opcode", BYTES("\x8B\x00"), MST_ERR_WS_RESERVED,
-         1002},
-        {"masked", BYTES("\x81\x82{}"), MST_ERR_WS_MASKED, 1002},
+        {"reserved bit", BYTES("\xC1\x02{}"), MST_ERR_WS_RESERVED},
+        {"second reserved bit", BYTES("\xA1\x02{}"), MST_ERR_WS_RESERVED},
+        {"third reserved bit", BYTES("\x91\x02{}"), MST_ERR_WS_RESERVED},
+        {"reserved opcode", BYTES("\x83\x02{}"), MST_ERR_WS_RESERVED},
+        {"reserved control opcode", BYTES("\x8B\x00"), MST_ERR_WS_RESERVED},
+        {"masked", BYTES("\x81\x82{}"), MST_ERR_WS_MASKED},
         {"length in too many bytes", BYTES("\x81\x7E\x00\x02{}"),
-         MST_ERR_WS_LENGTH, 1002},
+         MST_ERR_WS_LENGTH},
         {"negative length", BYTES("\x81\x7F\x80\x00\x00\x00\x00\x00\x00\x00"),
-         MST_ERR_WS_LENGTH, 1002},
-        {"fragmented ping", BYTES("\x09\x01x"), MST_ERR_WS_CONTROL, 1002},
-        {"large ping", BYTES("\x89\x7E\x01\x00"), MST_ERR_WS_CONTROL, 1002},
-        {"fragmented close", BYTES("\x08\x02\x03\xE8"), MST_ERR_WS_CONTROL,
-         1002},
-        {"continuation of nothing", BYTES("\x80\x02{}"), MST_ERR_WS_FRAGMENT,
-         1002},
+         MST_ERR_WS_LENGTH},
+        {"fragmented ping", BYTES("\x09\x01x"), MST_ERR_WS_CONTROL},
+        {"large ping", BYTES("\x89\x7E\x01\x00"), MST_ERR_WS_CONTROL},
+        {"fragmented close", BYTES("\x08\x02\x03\xE8"), MST_ERR_WS_CONTROL},
+        {"continuation of nothing", BYTES("\x80\x02{}"), MST_ERR_WS_FRAGMENT},
         {"message inside of a message", BYTES("\x01\x01{\x81\x02{}"),
-         MST_ERR_WS_FRAGMENT, 1002},
-        {"invalid UTF-8", BYTES("\x81\x03\"\xC0\""), MST_ERR_WS_UTF8, 1007},
+         MST_ERR_WS_FRAGMENT},
+        {"invalid UTF-8", BYTES("\x81\x03\"\xC0\""), MST_ERR_WS_UTF8},
         {"invalid UTF-8 over two frames", BYTES("\x01\x02\"\xC3\x80\x01x"),
-         MST_ERR_WS_UTF8, 1007},
+         MST_ERR_WS_UTF8},
         {"invalid UTF-8 long before the end of its frame",
-         BYTES("\x81\x7F\0\0\0\0\1\0\0\0\"\xED\xA0"), MST_ERR_WS_UTF8, 1007},
+         BYTES("\x81\x7F\0\0\0\0\1\0\0\0\"\xED\xA0"), MST_ERR_WS_UTF8},
         {"invalid UTF-8 before the last frame", BYTES("\x01\x02\"\xFF"),
-         MST_ERR_WS_UTF8, 1007},
+         MST_ERR_WS_UTF8},
         {"a character cut off at the end", BYTES("\x81\x02\"\xC3"),
-         MST_ERR_WS_UTF8, 1007},
-        {"malformed close", BYTES("\x88\x01x"), MST_ERR_WS_CLOSE, 1002},
-        {"close with 999", BYTES("\x88\x02\x03\xE7"), MST_ERR_WS_CLOSE, 1002},
-        {"close with 1004", BYTES("\x88\x02\x03\xEC"), MST_ERR_WS_CLOSE, 1002},
-        {"close with 1005", BYTES("\x88\x02\x03\xED"), MST_ERR_WS_CLOSE, 1002},
-        {"close with 1006", BYTES("\x88\x02\x03\xEE"), MST_ERR_WS_CLOSE, 1002},
-        {"close with 1015", BYTES("\x88\x02\x03\xF7"), MST_ERR_WS_CLOSE, 1002},
-        {"close with 5000", BYTES("\x88\x02\x13\x88"), MST_ERR_WS_CLOSE, 1002},
+         MST_ERR_WS_UTF8},
+        {"malformed close", BYTES("\x88\x01x"), MST_ERR_WS_CLOSE},
+        {"close with 999", BYTES("\x88\x02\x03\xE7"), MST_ERR_WS_CLOSE},
+        {"close with 1004", BYTES("\x88\x02\x03\xEC"), MST_ERR_WS_CLOSE},
+        {"close with 1005", BYTES("\x88\x02\x03\xED"), MST_ERR_WS_CLOSE},
+        {"close with 1006", BYTES("\x88\x02\x03\xEE"), MST_ERR_WS_CLOSE},
+        {"close with 1015", BYTES("\x88\x02\x03\xF7"), MST_ERR_WS_CLOSE},
+        {"close with 5000", BYTES("\x88\x02\x13\x88"), MST_ERR_WS_CLOSE},
         {"close with a reason that is not UTF-8", BYTES("\x88\x03\x03\xE8\xC0"),
-         MST_ERR_WS_UTF8, 1007},
+         MST_ERR_WS_UTF8},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -63,7 +59,9 @@ TEST_CASE(test_bad_frames) {
             expect_failed("%s: was not noticed", cases[i].name);
         }
         expect_int(cases[i].name, cases[i].error, session.seen.closed.error);
-        expect_int(cases[i].name, cases[i].code, session.service.close_code);
+        expect_int(cases[i].name,
+                   cases[i].error == MST_ERR_WS_UTF8 ? 1007 : 1002,
+                   session.service.close_code);
         expect_int("closed as soon as the service has answered", begin,
                    session.seen.closed_ms);
         expect_int("nothing after the error", 0,
@@ -251,11 +249,11 @@ TEST_CASE(test_data_not_asked_for) {
 }
 
 static unsigned clock_readings;
-static uint32_t (*clock_read)(void *context);
+static struct mst_port whole; /* the original port */
 
 static uint32_t clock_count(void *context) {
     clock_readings++;
-    return clock_read(context);
+    return whole.now_ms(context);
 }
 
 /* The clock is read for each event, so deadlines are served first, however much
@@ -268,7 +266,7 @@ TEST_CASE(test_bursts) {
         session_begin();
         session.config.flags |= each ? MST_NO_BURST : MST_STRICT_AMOUNTS;
         session_open();
-        clock_read = session.port.now_ms;
+        whole = session.port;
         session.port.now_ms = clock_count;
         clock_readings = events = 0;
         for (int i = 0; i < 100; i++) {
@@ -279,7 +277,7 @@ TEST_CASE(test_bursts) {
         }
         expect_int("events", 100, events);
         assert_in_range(clock_readings, 100, 300);
-        session.port.now_ms = clock_read;
+        session.port = whole;
     }
 }
 
@@ -306,14 +304,13 @@ TEST_CASE(test_time_of_the_last_byte) {
     static const char frame[] =
         "\x81\x46{\"channel\":\"heartbeat\",\"payload\":"
         "{\"timestamp\":\"2030-01-02T03:04:05Z\"}}";
-    uint64_t before_ns;
 
     session_begin();
     session.service.rules.feed_ms = session.service.rules.beat_ms = 0;
     session_open();
     service_bytes(&session.service, frame, sizeof frame - 2);
     session_run(500);
-    before_ns = session.seen.received_ns[0];
+    uint64_t before_ns = session.seen.received_ns[0];
     service_bytes(&session.service, "}", 1);
     session_run(500);
     assert_true(session.seen.received_ns[0] >= before_ns + 500 * 1000000);

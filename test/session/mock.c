@@ -286,9 +286,10 @@ static void breach_expect(const char *what) {
     mst_mock_init(&mock, &port, 1);
 }
 
-static bool take_long(void *context, const struct mst_event *event) {
-    (void)context, (void)event;
-    mst_mock_advance(&mock, 500);
+/* A caller that takes this long, in ms. */
+static bool take(void *context, const struct mst_event *event) {
+    (void)event;
+    mst_mock_advance(&mock, *(const uint32_t *)context);
     return mst_mock_elapsed(&mock) < 10000;
 }
 
@@ -306,9 +307,11 @@ TEST_CASE(test_run_ends) {
                                              .anchors = &anchor,
                                              .anchors_len = 1};
 
+    uint32_t ms = 500;
+
     mock.plan.resolve_error = MST_ERR_RESOLVE;
     assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
-    assert_int_equal(mst_mock_run(&mock, &client, 100, take_long, NULL), 500);
+    assert_int_equal(mst_mock_run(&mock, &client, 100, take, &ms), 500);
     assert_int_equal(mst_mock_elapsed(&mock), 500);
 }
 
@@ -318,20 +321,15 @@ static int poll_ready(void *object, struct mst_event *event) {
     return 1;
 }
 
-static bool take_10_ms(void *context, const struct mst_event *event) {
-    (void)context, (void)event;
-    mst_mock_advance(&mock, 10);
-    return mst_mock_elapsed(&mock) < 10000;
-}
-
 /* So does a run with endless events. Every object gets its turn. */
 TEST_CASE(test_run_ends_busy) {
+    uint32_t ms = 10;
     unsigned polls[2] = {0};
     const struct mst_mock_object objects[] = {{poll_ready, &polls[0], {NULL}},
                                               {poll_ready, &polls[1], {NULL}}};
 
-    assert_int_equal(
-        mst_mock_run_objects(&mock, objects, 2, 90, take_10_ms, NULL), 100);
+    assert_int_equal(mst_mock_run_objects(&mock, objects, 2, 90, take, &ms),
+                     100);
     assert_int_equal(polls[0], 5);
     assert_int_equal(polls[1], 5);
 }

@@ -346,6 +346,7 @@ static void report_wrong(void *context, const char *name, const char *why) {
 
 /* Each wrong port fails in the case that tests for it. */
 TEST_CASE(test_wrong_ports_are_found) {
+#define WITH(member, function) .port = {.member = (function) }
     static const char number[] = "connect gave another number than 1";
     const struct {
         const char *name;
@@ -354,46 +355,36 @@ TEST_CASE(test_wrong_ports_are_found) {
         uint32_t data_ms; /* latency: a close loses data under way */
         const char *why;  /* NULL: any */
     } cases[] = {
-        {.name = "has clocks", .port = {.now_ms = now_back}},
-        {.name = "has clocks", .port = {.now_ms = now_stands}},
-        {"connects and echoes", {.recv = recv_says}, .said = MST_ERR_EOF},
-        {"connects and echoes",
-         {.connect = connect_says},
-         .said = MST_PORT_IN_TLS,
+        {"has clocks", WITH(now_ms, now_back)},
+        {"has clocks", WITH(now_ms, now_stands)},
+        {"connects and echoes", WITH(recv, recv_says), .said = MST_ERR_EOF},
+        {"connects and echoes", WITH(connect, connect_says),
+         .said = MST_PORT_IN_TLS, .why = number},
+        {"connects and echoes", WITH(connect, connect_says), .is = 1, .said = 3,
          .why = number},
-        {"connects and echoes",
-         {.connect = connect_says},
-         .is = 1,
-         .said = 3,
-         .why = number},
-        {"reads much to its end", {.recv = recv_says}, .is = MST_ERR_EOF},
-        {.name = "reads much to its end", .port = {.recv = recv_loses}},
-        {.name = "reads much to its end", .port = {.now_ms = now_of_us}},
-        {.name = "reads much to its end",
-         .port = {.now_ms = now_of_ticks},
+        {"reads much to its end", WITH(recv, recv_says), .is = MST_ERR_EOF},
+        {"reads much to its end", WITH(recv, recv_loses)},
+        {"reads much to its end", WITH(now_ms, now_of_us)},
+        {"reads much to its end", WITH(now_ms, now_of_ticks),
          .why = "now_ms jumps ahead"},
-        {.name = "sends to a slow reader", .port = {.send = send_loses}},
-        {"sends what it took", {.context = NULL}, .data_ms = 5},
-        {"sends it with bytes unread",
-         {.close = close_resets},
+        {"sends to a slow reader", WITH(send, send_loses)},
+        {"sends what it took", .data_ms = 5},
+        {"sends it with bytes unread", WITH(close, close_resets),
          .why = "the peer got other bytes"},
-        {"tells of a reset",
-         {.recv = recv_says},
-         .is = MST_ERR_RESET,
+        {"tells of a reset", WITH(recv, recv_says), .is = MST_ERR_RESET,
          .said = MST_ERR_EOF},
-        {.name = "tells of a refusal", .port = {.connect = connect_anyhow}},
-        {.name = "tells of an unknown name",
-         .port = {.resolve = resolve_always}},
-        {.name = "closes at any time",
+        {"tells of a refusal", WITH(connect, connect_anyhow)},
+        {"tells of an unknown name", WITH(resolve, resolve_always)},
+        {"closes at any time",
          .port = {.close = close_leaves, .recv = recv_left}},
-        {.name = "leaves room for others", .port = {.recv = recv_in_turn}},
-        {.name = "keeps links apart", .port = {.recv = recv_other}},
-        {.name = "refuses links that it does not have",
-         .port = {.resolve = resolve_any}},
-        {.name = "has entropy", .port = {.entropy = no_entropy}},
-        {.name = "has entropy", .port = {.entropy = same_entropy}},
-        {.name = "has clocks", .port = {.unix_ns = unix_fails}},
+        {"leaves room for others", WITH(recv, recv_in_turn)},
+        {"keeps links apart", WITH(recv, recv_other)},
+        {"refuses links that it does not have", WITH(resolve, resolve_any)},
+        {"has entropy", WITH(entropy, no_entropy)},
+        {"has entropy", WITH(entropy, same_entropy)},
+        {"has clocks", WITH(unix_ns, unix_fails)},
     };
+#undef WITH
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         const struct mst_port *wrong = &cases[i].port;

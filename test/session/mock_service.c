@@ -16,11 +16,10 @@ static struct mst_mock_service *const service = &session.service.core;
 /* Records the events that steps cause, and repeated ones only once. */
 static bool on_event(void *context, const struct mst_event *event) {
     const struct mst_failure *failure = &event->as.failure;
-    static struct text line;
+    struct text line = {0};
     struct text *record = &session.seen.record;
 
     (void)context;
-    text_free(&line);
     if (event->type == MST_EVENT_OPEN) {
         text_add(&line, "open\n");
     } else if (event->type == MST_EVENT_CLOSED) {

@@ -193,17 +193,11 @@ TEST_CASE(test_book_falls_behind) {
     expect_int("changes", 1, changes());
 }
 
-static void bad_update_on(int link) {
-    text_on(link,
-            "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
-            "\"type\":\"UPDATE\",\"time\":\"x\",\"bids\":[],\"asks\":[]}}");
-}
-
 /* The leader's book is stale, and no snapshot arrives. */
 TEST_CASE(test_book_stays_stale) {
     begin_quiet_standby();
     session.service.rules.no_snapshot = true;
-    bad_update_on(0);
+    text_on(0, BOOK_MESSAGE("UPDATE", LEVEL("x", "1"), ""));
     session_run(2500);
     expect_int("not yet", 0, changes());
     session_run(3000);
@@ -213,7 +207,7 @@ TEST_CASE(test_book_stays_stale) {
 
     /* A snapshot arrives, sooner than a change would happen. */
     begin_quiet_standby();
-    bad_update_on(0);
+    text_on(0, BOOK_MESSAGE("UPDATE", LEVEL("x", "1"), ""));
     for (unsigned n = 0; n < 60; n++) {
         beat_on_both();
         session_run(1000);
@@ -244,14 +238,13 @@ TEST_CASE(test_follower_refused) {
     static const int statuses[] = {401, 403, 429, 503};
 
     for (size_t i = 0; i < COUNT(statuses); i++) {
-        unsigned closed;
         begin(MST_HOT_STANDBY, 0);
         session_run(5000);
         session.service.upgrade.status = statuses[i];
         mst_mock_end(&session.mock, 1 - leader(), MST_ERR_RESET);
         run_subscribed(10 * SESSION_MINUTE, 1000);
         expect_int("changes", 0, changes());
-        closed = session.seen.events[MST_EVENT_CLOSED];
+        unsigned closed = session.seen.events[MST_EVENT_CLOSED];
         assert_in_range(closed, 2, 40);
         assert_int_not_equal(session.seen.closed.error, MST_OK);
         session.service.upgrade.status = 0;
@@ -301,9 +294,8 @@ TEST_CASE(test_links_take_turns) {
         }
         assert_int_equal(mst_pair_rotate(&session.pair), 0);
         for (int i = 0; i < 100; i++) {
-            enum mst_state at;
             expect_int("event", 1, mst_pair_poll(&session.pair, &event));
-            at = state_of(1);
+            enum mst_state at = state_of(1);
             farthest = at > farthest ? at : farthest;
         }
         assert_true(farthest > MST_STATE_CONNECT);
@@ -314,10 +306,9 @@ TEST_CASE(test_links_take_turns) {
 TEST_CASE(test_each_is_asked_once) {
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
     struct mst_event event;
-    uint64_t before;
 
     begin_quiet_standby();
-    before = *calls;
+    uint64_t before = *calls;
     expect_int("events", 0, mst_pair_poll(&session.pair, &event));
     expect_int("calls", 2, *calls - before);
 }
@@ -476,46 +467,37 @@ TEST_CASE(test_calls_after_the_end) {
     expect_closed_calls("wiped");
 }
 
-static int init(const struct mst_config *config, uint32_t rotate_ms,
-                const struct mst_memory *other) {
-    return mst_pair_init(&session.pair, config, rotate_ms, &session.port,
-                         &session.lengths, other);
+/* Expects this error of mst_pair_init(), and then of all calls. */
+static void expect_refused(const char *name, int error,
+                           const struct mst_config *config, uint32_t rotate_ms,
+                           const struct mst_memory *other) {
+    expect_int(name, error,
+               mst_pair_init(&session.pair, config, rotate_ms, &session.port,
+                             &session.lengths, other));
+    expect_closed_calls(name);
 }
 
 TEST_CASE(test_calls_after_a_failed_init) {
-    struct mst_config config;
-    struct mst_memory other;
-
     session_begin();
-    other = session.lengths;
+    struct mst_memory other = session.lengths;
     other.data = session.other_memory;
-    expect_int("no configuration", MST_ERR_ARGUMENT, init(NULL, 0, &other));
-    expect_closed_calls("no configuration");
-
-    config = session.config;
+    expect_refused("no configuration", MST_ERR_ARGUMENT, NULL, 0, &other);
+    struct mst_config config = session.config;
     config.client_id = NULL;
-    expect_int("no name", MST_ERR_CREDENTIALS, init(&config, 0, &other));
-    expect_closed_calls("no name");
-
+    expect_refused("no name", MST_ERR_CREDENTIALS, &config, 0, &other);
     config = session.config;
     config.ws_url = "ws://" SERVICE_WS_HOST;
-    expect_int("plain", MST_ERR_PLAIN, init(&config, 0, &other));
-    expect_closed_calls("plain");
-
+    expect_refused("plain", MST_ERR_PLAIN, &config, 0, &other);
     config = session.config;
-    expect_int("one memory", MST_ERR_ARGUMENT, init(&config, 0, NULL));
-    expect_closed_calls("one memory");
+    expect_refused("one memory", MST_ERR_ARGUMENT, &config, 0, NULL);
     other.size = 100;
-    expect_int("too little", MST_ERR_MEMORY, init(&config, 0, &other));
-    expect_closed_calls("too little");
+    expect_refused("too little", MST_ERR_MEMORY, &config, 0, &other);
     other.size = session.lengths.size;
-
-    expect_int("too long", MST_ERR_ARGUMENT,
-               init(&config, 25 * SESSION_DAY, &other));
+    expect_refused("too long", MST_ERR_ARGUMENT, &config, 25 * SESSION_DAY,
+                   &other);
     config.flags |= MST_HOT_STANDBY;
-    expect_int("both modes", MST_ERR_ARGUMENT,
-               init(&config, SESSION_HOUR, &other));
-    expect_closed_calls("both modes");
+    expect_refused("both modes", MST_ERR_ARGUMENT, &config, SESSION_HOUR,
+                   &other);
 }
 
 static int wish(enum mst_channel channel, const char *market,
@@ -525,17 +507,13 @@ static int wish(enum mst_channel channel, const char *market,
 
 /* Fills all slots from this one on. */
 static void fill_from(int first) {
-    const char *market;
-
     for (int i = first; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        market = printed("M%d", i);
-        expect_int(market, 0, session_wish(MST_TOP_OF_BOOK, market));
+        expect_int("room", 0, session_wish(MST_TOP_OF_BOOK, printed("M%d", i)));
     }
 }
 
 /* A failed subscribe leaves nothing behind on either client. */
 TEST_CASE(test_errors_of_subscribe) {
-    struct mst_pair *p = &session.pair;
     struct mst_book *book = &session.books[0], *other = &session.others[0];
 
     session_begin();
@@ -558,12 +536,12 @@ TEST_CASE(test_errors_of_subscribe) {
     expect_int(
         "again", MST_ERR_EXISTS,
         wish(MST_MARKET_DATA, "BTCUSD", &session.books[1], &session.others[1]));
-    assert_ptr_equal(mst_pair_book(p, "BTCUSD"), book);
+    assert_ptr_equal(mst_pair_book(&session.pair, "BTCUSD"), book);
     fill_from(1);
     expect_int("full", MST_ERR_FULL, session_wish(MST_MARKET_DATA, "ETHUSD"));
     expect_int("nothing is left of it", MST_ERR_MISSING,
                session_leave(MST_MARKET_DATA, "ETHUSD"));
-    assert_null(mst_pair_book(p, "ETHUSD"));
+    assert_null(mst_pair_book(&session.pair, "ETHUSD"));
     session_run(10000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
                service_len(&session.service));
@@ -572,8 +550,6 @@ TEST_CASE(test_errors_of_subscribe) {
 /* One client has no free slot, because the service does not confirm an
  * unsubscribe. Then neither subscribes. */
 TEST_CASE(test_full_on_one_of_them) {
-    struct mst_pair *p = &session.pair;
-
     session_begin();
     session.config.flags |= MST_HOT_STANDBY;
     session.config.answer_ms = SESSION_HOUR;
@@ -590,22 +566,24 @@ TEST_CASE(test_full_on_one_of_them) {
     expect_int("full", MST_ERR_FULL, session_wish(MST_MARKET_DATA, "BTCUSD"));
     expect_int("nothing is left of it", MST_ERR_MISSING,
                session_leave(MST_MARKET_DATA, "BTCUSD"));
-    expect_int("on neither", MST_ERR_MISSING,
-               mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
+    expect_int(
+        "on neither", MST_ERR_MISSING,
+        mst_unsubscribe(&session.pair.clients[0], MST_MARKET_DATA, "BTCUSD"));
 }
 
 /* Only the follower has no free slot: the leader's is freed again. */
 TEST_CASE(test_full_on_the_follower) {
-    struct mst_pair *p = &session.pair;
 
     session_begin();
     session_start_pair(0);
     fill_from(1);
-    expect_int("beside it", 0,
-               mst_subscribe(&p->clients[1], MST_TOP_OF_BOOK, "X", NULL));
+    expect_int(
+        "beside it", 0,
+        mst_subscribe(&session.pair.clients[1], MST_TOP_OF_BOOK, "X", NULL));
     expect_int("full", MST_ERR_FULL, session_wish(MST_MARKET_DATA, "BTCUSD"));
-    expect_int("on neither", MST_ERR_MISSING,
-               mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
+    expect_int(
+        "on neither", MST_ERR_MISSING,
+        mst_unsubscribe(&session.pair.clients[0], MST_MARKET_DATA, "BTCUSD"));
 }
 
 /* The service sends a close frame to the leader, which is read to its end. The

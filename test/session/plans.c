@@ -60,11 +60,8 @@ static bool is_drifting(void) {
 }
 
 static void plan_recover(void) {
-    uint64_t begin_ms, end_ms;
-
     run_behave();
-    begin_ms = run_ms();
-    end_ms = begin_ms + BOUND_MS;
+    uint64_t begin_ms = run_ms(), end_ms = begin_ms + BOUND_MS;
     while (!run.failed && !run_is_well() && run_ms() < end_ms) {
         run_second();
         if (run_ms() >= end_ms && is_drifting()) {

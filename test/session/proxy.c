@@ -133,14 +133,12 @@ TEST_CASE(test_refusals) {
 /* Responses may be of any reasonable length, interim ones included. */
 TEST_CASE(test_long_head) {
     static const int fills[] = {8000, 8300, 8151, 8152};
-    static char answer[9000];
 
     for (size_t i = 0; i < COUNT(fills); i++) {
         begin(NULL, "http://proxy.example");
-        snprintf(answer, sizeof answer, HEAD "%s\r\nX: %*s\r\n\r\n%s",
-                 i < 2 ? "403 No" : "100 ", fills[i], "",
-                 i < 2 ? "" : HEAD "403 No\r\n\r\n");
-        proxy_peer.answer = answer;
+        proxy_peer.answer =
+            printed(HEAD "%s\r\nX: %*s\r\n\r\n%s", i < 2 ? "403 No" : "100 ",
+                    fills[i], "", i < 2 ? "" : HEAD "403 No\r\n\r\n");
         session_start();
         assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
         expect_int("long head",
@@ -242,18 +240,17 @@ TEST_CASE(test_connection_lost) {
 /* Secrets are wiped after the proxy's request, and at the end. */
 TEST_CASE(test_secrets) {
     static const char secret[] = "dXNlcjpzZWNyZXQ=";
+    static const struct proxy_peer none;
 
     begin(NULL, "http://user:secret@proxy.example");
     session_open();
     assert_non_null(strstr(proxy_peer.request, secret));
-    for (size_t i = 0; i < sizeof proxy_peer.links[0].request; i++) {
-        assert_int_equal(proxy_peer.links[0].request[i], 0);
-    }
+    assert_memory_equal(proxy_peer.links[0].request, none.links[0].request,
+                        sizeof none.links[0].request);
     assert_string_equal(proxy_peer.proxy.login, secret);
     mst_proxy_wipe(&proxy_peer.proxy);
-    for (size_t i = 0; i < sizeof proxy_peer.proxy.login; i++) {
-        assert_int_equal(proxy_peer.proxy.login[i], 0);
-    }
+    assert_memory_equal(proxy_peer.proxy.login, none.proxy.login,
+                        sizeof none.proxy.login);
 }
 
 /* A scripted port, for cases that the mock does not allow. */
@@ -326,10 +323,10 @@ static int init_proxy(const char *url) {
                           proxy_peer.links, 1, &port);
 }
 
+static const struct mst_endpoint endpoint = {.host = "a", .port = 443};
+
 /* Begins, for a first connect with this answer. */
 static void told_begin(const char *answer, int end) {
-    static const struct mst_endpoint endpoint = {.host = "a", .port = 443};
-
     memset(&told, 0, sizeof told);
     told.answer = answer;
     told.end = end;
@@ -491,7 +488,6 @@ TEST_CASE(test_silence) {
 /* Invalid link numbers are not passed to the lower port. */
 TEST_CASE(test_other_links) {
     static const int others[] = {-1, 1, 5};
-    static const struct mst_endpoint endpoint = {.host = "a", .port = 443};
 
     told_begin(PROXY_PEER_TUNNEL, 0);
     for (size_t i = 0; i < COUNT(others); i++) {
@@ -560,14 +556,12 @@ TEST_CASE(test_urls) {
 
 /* The longest names. */
 TEST_CASE(test_longest) {
-    size_t len;
-
     begin(NULL, printed("http://a:%0*d@proxy", MST_PROXY_LOGIN_MAX - 2, 0));
     session.config.auth_url = printed("http://%0*d:65535", MST_HOST_MAX, 0);
     proxy_peer.answer = NULL;
     session_start();
     session_run(100);
-    len = strlen(proxy_peer.request);
+    size_t len = strlen(proxy_peer.request);
     assert_true(len > 2 * MST_HOST_MAX + MST_PROXY_LOGIN_MAX &&
                 len <= MST_PROXY_REQUEST_LEN);
     assert_string_equal(proxy_peer.request + len - 4, "\r\n\r\n");

@@ -85,6 +85,12 @@ static void record(uint64_t rotate_bytes, uint32_t ms) {
     played_run(ms);
 }
 
+static void close_client(void) {
+    recorder_call(&played.recorder, RECORDING_CLOSE, 0);
+    mst_close(&session.client);
+    played_run(1000);
+}
+
 static struct text file_read(const char *path) {
     struct text text = {0};
     char data[4096];
@@ -154,29 +160,29 @@ static void expect_refused(const char *path, const char *words) {
 
 /* ---- files ---- */
 
-TEST_CASE(test_who_may_read_it) {
+/* Existing files, and the targets of links, are not overwritten. */
+static void expect_not_recorded(const char *path, int error) {
     struct recorder other;
+
+    expect_int(path, -1, recorder_open(&other, path, 0));
+    assert_non_null(strstr(other.trouble, strerror(error)));
+    recorder_close(&other);
+}
+
+TEST_CASE(test_who_may_read_it) {
     struct stat info;
 
     record(0, 10000);
     assert_int_equal(stat(played.path, &info), 0);
     expect_int("mode", S_IFREG | S_IRUSR | S_IWUSR, info.st_mode);
-    /* Existing files, and the targets of links, are not overwritten. */
-    expect_int("there", -1, recorder_open(&other, played.path, 0));
-    assert_non_null(strstr(other.trouble, strerror(EEXIST)));
-    recorder_close(&other);
+    expect_not_recorded(played.path, EEXIST);
     assert_int_equal(symlink("/dev/null", other_file("link")), 0);
-    expect_int("a link", -1, recorder_open(&other, other_path, 0));
-    recorder_close(&other);
+    expect_not_recorded(other_path, EEXIST);
     unlink(other_path);
     assert_int_equal(symlink("nowhere", other_path), 0);
-    expect_int("a link to nothing", -1, recorder_open(&other, other_path, 0));
-    recorder_close(&other);
+    expect_not_recorded(other_path, EEXIST);
     unlink(other_path);
-    expect_int("no folder", -1,
-               recorder_open(&other, other_file("none/file"), 0));
-    assert_non_null(strstr(other.trouble, strerror(ENOENT)));
-    recorder_close(&other);
+    expect_not_recorded(other_file("none/file"), ENOENT);
     played_compare("refused beside");
 }
 
@@ -254,7 +260,6 @@ TEST_CASE(test_crash) {
 /* The disk is full: an error is reported, and the stream continues. */
 TEST_CASE(test_full_disk) {
     struct rlimit limit, least;
-    uint64_t before;
 
     assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -263,7 +268,7 @@ TEST_CASE(test_full_disk) {
     record(0, 1000);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &least), 0);
     played_run(SESSION_MINUTE);
-    before = played.counts[MST_EVENT_PART];
+    uint64_t before = played.counts[MST_EVENT_PART];
     played_run(SESSION_MINUTE);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     assert_true(played.counts[MST_EVENT_PART] > before + 100);
@@ -275,12 +280,11 @@ TEST_CASE(test_full_disk) {
 
 /* ---- secrets ---- */
 
-static const char base64_letters[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 /* Expects neither a secret nor its base64 at any offset. */
 static void expect_no_secret(const char *where, const struct text *text,
                              const char *secret) {
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     size_t len = strlen(secret);
 
     if (bytes_contain(text->data, text->len, secret, len)) {
@@ -293,7 +297,7 @@ static void expect_no_secret(const char *where, const struct text *text,
             const unsigned char *b = (const unsigned char *)secret + i;
             unsigned bits = (unsigned)b[0] << 16 | (unsigned)b[1] << 8 | b[2];
             for (int shift = 18; shift >= 0; shift -= 6) {
-                out[n++] = base64_letters[bits >> shift & 63u];
+                out[n++] = letters[bits >> shift & 63u];
             }
         }
         if (n >= 8 && bytes_contain(text->data, text->len, out, n)) {
@@ -316,12 +320,11 @@ TEST_CASE(test_secrets) {
     begin(0);
     subscribe();
     session_start_transfer();
-    session.request = (struct mst_address_request){
-        .network = "BITCOIN",
-        .address = "a-secret-address",
-        .nickname = "a-secret-nickname",
-        .travelrule = &rule,
-    };
+    session.request =
+        (struct mst_address_request){.network = "BITCOIN",
+                                     .address = "a-secret-address",
+                                     .nickname = "a-secret-nickname",
+                                     .travelrule = &rule};
     /* The usual response repeats the request. Only the request counts here. */
     service_answer(&session.service.address, SERVICE_EMPTY("400 No"), 1, 0);
     session_put_and_wait("put");
@@ -368,9 +371,8 @@ TEST_CASE(test_truncated) {
     (void)take();
     (void)other_file("cut");
     for (size_t len = 0; len < packed.len; len++) {
-        int rc;
         file_write(other_path, packed.data, len);
-        rc = play(other_path);
+        int rc = play(other_path);
         /* Events up to the cut are the same. */
         if (rc == 0 ? !heard.cut
                     : strstr(heard.error, "it ends within its first block") ==
@@ -430,12 +432,8 @@ TEST_CASE(test_hostile) {
     uint64_t count = setting("HOSTILE", HOSTILE);
     uint64_t first = setting("HOSTILE_SEED", 1);
     static uint8_t spoilt[RECORDING_BLOCK];
-    char name[60];
-
     record(0, 3000);
-    recorder_call(&played.recorder, RECORDING_CLOSE, 0);
-    mst_close(&session.client);
-    played_run(1000);
+    close_client();
     assert_true(take() > 1);
     assert_true(content.len <= sizeof spoilt);
     (void)other_file("spoilt");
@@ -443,9 +441,8 @@ TEST_CASE(test_hostile) {
         uint64_t seed = first + i;
         memcpy(spoilt, content.data, content.len);
         pack(spoilt, spoil(spoilt, content.len, &seed));
-        snprintf(name, sizeof name, "HOSTILE_SEED=%" PRIu64 " HOSTILE=1",
-                 first + i);
-        (void)expect_survived(name);
+        (void)expect_survived(
+            printed("HOSTILE_SEED=%" PRIu64 " HOSTILE=1", first + i));
     }
 }
 
@@ -466,9 +463,7 @@ TEST_CASE(test_seeds) {
     record(0, 5000);
     service_end(&session.service, MST_ERR_RESET);
     played_run(5000);
-    recorder_call(&played.recorder, RECORDING_CLOSE, 0);
-    mst_close(&session.client);
-    played_run(1000);
+    close_client();
     seed_write(folder, "stream");
     begin(0);
     session.service.upgrade.status = 401;
@@ -538,9 +533,8 @@ TEST_CASE(test_ranges) {
         struct recording_item item;
         static uint8_t out[RECORDING_ITEM];
         size_t len = recording_write(&last, &cases[i].item, out), used;
-        const char *name = printed("case %zu", i);
         last = none;
-        expect_int(name, cases[i].good,
+        expect_int(printed("case %zu", i), cases[i].good,
                    recording_read(&last, out, len, &item, &used));
     }
 #undef MARKET
@@ -550,13 +544,11 @@ TEST_CASE(test_ranges) {
 /* The version is shown if the build's limits differ: it must not contain
  * control characters. */
 TEST_CASE(test_version) {
-    char *at;
-
     record(0, 1000);
     (void)take();
     (void)other_file("other");
-    at = memmem(text_get(&content), content.len, MST_VERSION,
-                strlen(MST_VERSION));
+    char *at = memmem(text_get(&content), content.len, MST_VERSION,
+                      strlen(MST_VERSION));
     assert_non_null(at);
     *at = '\033';
     pack(content.data, content.len);

@@ -8,19 +8,21 @@
 
 #define BAD_UPDATE BOOK_MESSAGE("UPDATE", LEVEL("x", "1"), "")
 
+static struct service *const service = &session.service;
+static struct service_rules *const rules = &session.service.rules;
+static const struct mst_book *const book = &session.books[0];
+
 /* Begins with a live book of BTCUSD. */
 static void begin_with_a_book(void) {
     session_begin();
     session_start();
     assert_int_equal(session_wish(MST_MARKET_DATA, "BTCUSD"), 0);
     session_run(3000);
-    session_expect_book("begins", MST_BOOK_LIVE, &session.books[0]);
+    session_expect_book("begins", MST_BOOK_LIVE, book);
 }
 
 /* Refuses a market (NULL: all), in requests of this type (NULL: all). */
 static void refuse(const char *market, const char *type, const char *code) {
-    struct service_rules *rules = &session.service.rules;
-
     rules->fail_market = market;
     rules->fail_type = type;
     rules->fail_code = code;
@@ -28,8 +30,6 @@ static void refuse(const char *market, const char *type, const char *code) {
 
 /* Returns the number of requests other than audits. */
 static long long asked(void) {
-    const struct service *service = &session.service;
-
     return (long long)(service->requests.count - service->lists);
 }
 
@@ -39,7 +39,6 @@ static long long asked(void) {
  * under way and fails. */
 TEST_CASE(test_wish_repeated_while_leaving) {
     for (int way = 0; way < 4; way++) {
-        struct service_rules *rules = &session.service.rules;
         begin_with_a_book();
         rules->delay_ms = 500;
         rules->error_type = "unsubscribe";
@@ -60,7 +59,7 @@ TEST_CASE(test_wish_repeated_while_leaving) {
         session_run(SESSION_MINUTE);
         session_expect_book("wanted again", MST_BOOK_LIVE, &session.books[1]);
         expect_int("depth", 3, mst_book_depth(&session.books[1], MST_BID));
-        assert_true(service_has(&session.service, "market_data", "BTCUSD"));
+        assert_true(service_has(service, "market_data", "BTCUSD"));
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     }
 }
@@ -72,20 +71,18 @@ TEST_CASE(test_refused_unsubscribe_of_a_resync) {
                                         "UNKNOWN_CHANNEL", "SOMETHING_NEW"};
 
     for (size_t i = 0; i < COUNT(codes) * 2; i++) {
-        struct service_rules *rules = &session.service.rules;
         bool once = i % 2 == 0;
         begin_with_a_book();
-        service_push(&session.service, "market_data", "BTCUSD");
+        service_push(service, "market_data", "BTCUSD");
         refuse("BTCUSD", "unsubscribe", codes[i / 2]);
         session_resync(MST_MARKET_DATA, "BTCUSD");
         session_run(once ? 300 : 20000);
         rules->fail_code = NULL;
         session_run(SESSION_MINUTE);
-        session_expect_book(codes[i / 2], MST_BOOK_LIVE, &session.books[0]);
+        session_expect_book(codes[i / 2], MST_BOOK_LIVE, book);
         expect_int("a fresh snapshot", true,
-                   session.service.subscribes > 1 &&
-                       !session.client.stream.audit);
-        assert_in_range(session.service.requests.count, 3, 40);
+                   service->subscribes > 1 && !session.client.stream.audit);
+        assert_in_range(service->requests.count, 3, 40);
     }
 }
 
@@ -94,12 +91,11 @@ TEST_CASE(test_refused_unsubscribe_of_a_resync) {
  * data that it missed. */
 TEST_CASE(test_missed_while_unsubscribing_is_refused) {
     for (int number = 0; number < 2; number++) {
-        struct service_rules *rules = &session.service.rules;
         begin_with_a_book();
         rules->feed_ms = 1000;
         if (number) {
             rules->bids = LEVEL("1.23456789012345678901", "1");
-            service_text(&session.service, BAD_UPDATE);
+            service_text(service, BAD_UPDATE);
             session_run(5000);
             rules->bids = NULL;
         } else {
@@ -114,8 +110,7 @@ TEST_CASE(test_missed_while_unsubscribing_is_refused) {
         session_run(20000);
         rules->error = NULL;
         session_run(2 * MST_RESYNC_EVERY_MS);
-        session_expect_book(number ? "number" : "wish", MST_BOOK_LIVE,
-                            &session.books[0]);
+        session_expect_book(number ? "number" : "wish", MST_BOOK_LIVE, book);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     }
 }
@@ -126,24 +121,20 @@ TEST_CASE(test_snapshot_behind_an_unsubscribe) {
     begin_with_a_book();
     session_resync(MST_MARKET_DATA, "BTCUSD");
     assert_true(session_until(MST_EVENT_RESPONSE, 2000));
-    expect_int("ended", false,
-               service_has(&session.service, "market_data", "BTCUSD"));
-    service_text(&session.service,
-                 BOOK_MESSAGE("SNAPSHOT", LEVEL("7", "1"), ""));
+    expect_int("ended", false, service_has(service, "market_data", "BTCUSD"));
+    service_text(service, BOOK_MESSAGE("SNAPSHOT", LEVEL("7", "1"), ""));
     session_run(10);
-    session_expect_book("too late", MST_BOOK_STALE, &session.books[0]);
+    session_expect_book("too late", MST_BOOK_STALE, book);
     session_run(5000);
-    session_expect_book("anew", MST_BOOK_LIVE, &session.books[0]);
-    expect_int("depth", 3, mst_book_depth(&session.books[0], MST_BID));
-    expect_int("subscribes", 2, session.service.subscribes);
+    session_expect_book("anew", MST_BOOK_LIVE, book);
+    expect_int("depth", 3, mst_book_depth(book, MST_BID));
+    expect_int("subscribes", 2, service->subscribes);
 }
 
 /* ---- subscribing ---- */
 
 /* A subscription that is unsubscribed before it is refused frees its slot. */
 TEST_CASE(test_refused_when_no_longer_wished_for) {
-    struct service_rules *rules = &session.service.rules;
-
     begin_with_a_book();
     rules->delay_ms = 500;
     refuse("ETHUSD", NULL, "UNKNOWN_CHANNEL");
@@ -160,18 +151,15 @@ TEST_CASE(test_refused_when_no_longer_wished_for) {
 /* If the service refuses to unsubscribe for now, the market counts as
  * subscribed until a later attempt succeeds. */
 TEST_CASE(test_unsubscribe_refused_for_a_while) {
-    struct service_rules *rules = &session.service.rules;
-
     begin_with_a_book();
     refuse("BTCUSD", "unsubscribe", "INTERNAL_SERVER_ERROR");
     session_leave(MST_MARKET_DATA, "BTCUSD");
     session_run(1000);
     expect_int("still there", true,
-               service_has(&session.service, "market_data", "BTCUSD"));
+               service_has(service, "market_data", "BTCUSD"));
     rules->fail_code = NULL;
     session_run(2 * SESSION_MINUTE);
-    expect_int("ended", false,
-               service_has(&session.service, "market_data", "BTCUSD"));
+    expect_int("ended", false, service_has(service, "market_data", "BTCUSD"));
 }
 
 /* If the service refuses for good to unsubscribe, this is not requested again
@@ -187,8 +175,6 @@ TEST_CASE(test_unsubscribe_refused_for_good) {
 /* After a temporary refusal the subscription is requested again after a minute,
  * and then once a minute. */
 TEST_CASE(test_passing_refusal_is_asked_again) {
-    struct service *service = &session.service;
-
     session_begin();
     refuse("BTCUSD", NULL, "INTERNAL_SERVER_ERROR");
     session_start_all();
@@ -219,11 +205,10 @@ TEST_CASE(test_lasting_refusal_is_asked_again_slowly) {
     session_start_all();
     session_run(SESSION_HOUR - SESSION_MINUTE);
     expect_int("requests", 1 + 60 / 5 - 1, asked());
-    session.service.rules.fail_code = NULL;
+    rules->fail_code = NULL;
     expect_int("resync", 0, session_resync(MST_MARKET_DATA, "BTCUSD"));
     session_run(3000);
-    session_expect_book("asked by the caller", MST_BOOK_LIVE,
-                        &session.books[0]);
+    session_expect_book("asked by the caller", MST_BOOK_LIVE, book);
 }
 
 /* The service refuses every request that contains one of the markets. The other
@@ -232,7 +217,6 @@ TEST_CASE(test_one_unknown_market_of_many) {
     static const char *const codes[] = {"UNKNOWN_CHANNEL", "MALFORMED_REQUEST",
                                         "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"};
     const char *market;
-    struct service *service = &session.service;
 
     for (int at = 0; at < MST_SUBSCRIPTIONS_MAX; at += 10) {
         session_begin();
@@ -265,12 +249,12 @@ TEST_CASE(test_confused_for_a_while) {
 
     for (size_t i = 0; i < COUNT(codes) * 3; i++) {
         session_begin();
-        session.service.rules.error = codes[i / 3];
-        session.service.rules.shape = (enum service_shape)(i % 3);
+        rules->error = codes[i / 3];
+        rules->shape = (enum service_shape)(i % 3);
         session_start_all();
         session_run(20000);
         expect_int(codes[i / 3], false, session_subscribed());
-        session.service.rules.error = NULL;
+        rules->error = NULL;
         session_expect_subscribed(5 * SESSION_MINUTE + 10000, "%s",
                                   codes[i / 3]);
     }
@@ -283,17 +267,16 @@ TEST_CASE(test_all_refused_for_an_hour) {
                                         "INTERNAL_SERVER_ERROR", "NEW"};
 
     for (size_t i = 0; i < COUNT(codes); i++) {
-        const struct service *service = &session.service;
         session_begin();
-        session.service.rules.error = codes[i];
-        session.service.rules.error_type = "subscribe";
+        rules->error = codes[i];
+        rules->error_type = "subscribe";
         session_start_all();
         session_run(SESSION_HOUR);
         assert_in_range(service->upgrades.count, 60 / 7, 60 / 5 + 1);
         assert_true(service->upgrades.gap_min_ms >= 5 * SESSION_MINUTE);
         session_expect_closed("of no use", MST_ERR_SERVICE, MST_STATE_OPEN);
         expect_text("text", codes[i], session.seen.closed.text);
-        session.service.rules.error = NULL;
+        rules->error = NULL;
         assert_true(session_until_subscribed(7 * SESSION_MINUTE));
     }
 }
@@ -310,7 +293,7 @@ TEST_CASE(test_one_wish_refused_for_a_while) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session_run(SESSION_MINUTE);
     session_expect_closed("after all", MST_ERR_SERVICE, MST_STATE_OPEN);
-    session.service.rules.fail_code = NULL;
+    rules->fail_code = NULL;
 }
 
 /* Nothing is ever subscribed, and each connection is cut after a minute. After
@@ -325,14 +308,11 @@ TEST_CASE(test_backoff_where_nothing_is_subscribed) {
         for (int i = 0; i < 60 * 24; i++) {
             session_run(SESSION_MINUTE);
             if (session_state() == MST_STATE_OPEN) {
-                service_end(&session.service, MST_ERR_RESET);
+                service_end(service, MST_ERR_RESET);
             }
         }
-        if (refused) {
-            assert_in_range(session.service.upgrades.count, 24, 400);
-        } else {
-            assert_in_range(session.service.upgrades.count, 1300, 1441);
-        }
+        assert_in_range(service->upgrades.count, refused ? 24 : 1300,
+                        refused ? 400 : 1441);
     }
 }
 
@@ -342,13 +322,13 @@ TEST_CASE(test_refused_but_listed) {
     refuse("BTCUSD", NULL, "UNKNOWN_CHANNEL");
     session_start_all();
     session_run(3000);
-    service_add(&session.service, "execution_data", "BTCUSD");
-    session.service.rules.fail_code = NULL;
+    service_add(service, "execution_data", "BTCUSD");
+    rules->fail_code = NULL;
     assert_int_equal(session_list(), 0);
     session_run(10000);
-    expect_int("requests", 1, session.service.lists);
+    expect_int("requests", 1, service->lists);
     assert_true(session_until_subscribed(400000));
-    expect_int("duplicates", 0, session.service.core.duplicates);
+    expect_int("duplicates", 0, service->core.duplicates);
 }
 
 /* A market that the current list lacks is not subscribed, whatever earlier
@@ -366,8 +346,8 @@ TEST_CASE(test_lists_by_the_hundred) {
         assert_int_equal(session_list(), 0);
         session_run(50);
     }
-    expect_int("lists", 300, session.service.lists);
-    expect_int("unsubscribed", 1, session.service.unsubscribes);
+    expect_int("lists", 300, service->lists);
+    expect_int("unsubscribed", 1, service->unsubscribes);
     expect_int("mended", 0, session_stats()->drifts);
 }
 
@@ -375,17 +355,17 @@ TEST_CASE(test_lists_by_the_hundred) {
  * it is requested alone, once a minute; the other is not affected. */
 TEST_CASE(test_one_market_fails_for_an_hour) {
     session_begin();
-    session.service.rules.error = "INTERNAL_SERVER_ERROR";
-    session.service.rules.error_market = "ETHUSD";
+    rules->error = "INTERNAL_SERVER_ERROR";
+    rules->error_market = "ETHUSD";
     session_start_all();
     session_run(SESSION_MINUTE);
     for (int minute = 1; minute < 60; minute++) {
-        session_expect_book("the other", MST_BOOK_LIVE, &session.books[0]);
+        session_expect_book("the other", MST_BOOK_LIVE, book);
         session_run(SESSION_MINUTE);
     }
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     assert_in_range(asked(), 3 * 55, 3 * 65);
-    session.service.rules.error = NULL;
+    rules->error = NULL;
     assert_true(session_until_subscribed(SESSION_MINUTE + 5000));
 }
 
@@ -395,13 +375,12 @@ TEST_CASE(test_one_market_fails_for_an_hour) {
  * per interval. */
 TEST_CASE(test_bad_message_again) {
     const struct mst_stats *stats = mst_link_stats(&session.client.link);
-    const struct mst_book *book = &session.books[0];
 
     begin_with_a_book();
-    session.service.rules.delay_ms = 100;
+    rules->delay_ms = 100;
     /* Far apart: each causes a resync. */
     for (unsigned i = 1; i <= 5; i++) {
-        service_text(&session.service, BAD_UPDATE);
+        service_text(service, BAD_UPDATE);
         session_run(10);
         session_expect_book("bad message", MST_BOOK_STALE, book);
         expect_int("reason", MST_BOOK_NUMBER, mst_book_reason(book));
@@ -414,7 +393,7 @@ TEST_CASE(test_bad_message_again) {
     /* One after the other: as many resyncs as the budget allows. */
     unsigned before = stats->resyncs;
     for (unsigned i = 1; i <= MST_RESYNCS_MAX + 2; i++) {
-        service_text(&session.service, BAD_UPDATE);
+        service_text(service, BAD_UPDATE);
         session_run(5000);
         session_expect_book(
             "within the budget, or past it",
@@ -425,7 +404,7 @@ TEST_CASE(test_bad_message_again) {
     session_run(MST_RESYNC_EVERY_MS);
     session_expect_book("once more", MST_BOOK_LIVE, book);
     expect_int("once more", MST_RESYNCS_MAX + 1, stats->resyncs - before);
-    service_text(&session.service, BAD_UPDATE);
+    service_text(service, BAD_UPDATE);
     session_run(5000);
     session_expect_book("too early", MST_BOOK_STALE, book);
     session_run(MST_RESYNC_EVERY_MS);
@@ -439,10 +418,8 @@ TEST_CASE(test_bad_message_again) {
  * the lost message was the second with a number that cannot be stored. */
 TEST_CASE(test_old_snapshot_after_a_bad_message) {
     static const char *const bids[] = {LEVEL("99", "1"), LEVEL("200", "1")};
-    const struct mst_book *book = &session.books[0];
 
     for (size_t i = 0; i < 2 * COUNT(bids); i++) {
-        struct service *service = &session.service;
         session_begin();
         session.config.flags = MST_RESYNC_CROSSED;
         service->rules.no_snapshot = true;
@@ -473,10 +450,9 @@ TEST_CASE(test_old_snapshot_after_a_bad_message) {
  * the book reports the reason. */
 TEST_CASE(test_number_in_every_snapshot) {
     const struct mst_stats *stats = mst_link_stats(&session.client.link);
-    const struct mst_book *book = &session.books[0];
 
     session_begin();
-    session.service.rules.bids = LEVEL("1.23456789012345678901", "1");
+    rules->bids = LEVEL("1.23456789012345678901", "1");
     session_start();
     session_wish(MST_MARKET_DATA, "BTCUSD");
     session_run(SESSION_DAY);
@@ -485,7 +461,7 @@ TEST_CASE(test_number_in_every_snapshot) {
     expect_int("reason", MST_BOOK_NUMBER, mst_book_reason(book));
     assert_true(mst_book_state(book) != MST_BOOK_LIVE);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session.service.rules.bids = NULL;
+    rules->bids = NULL;
     session_resync(MST_MARKET_DATA, "BTCUSD");
     session_run(5000);
     session_expect_book("once it can be kept", MST_BOOK_LIVE, book);
@@ -493,8 +469,6 @@ TEST_CASE(test_number_in_every_snapshot) {
 
 /* A book without a subscription is not live. */
 TEST_CASE(test_book_that_is_given_back) {
-    const struct mst_book *book = &session.books[0];
-
     begin_with_a_book();
     session_expect_book("live", MST_BOOK_LIVE, book);
     session_leave(MST_MARKET_DATA, "BTCUSD");
@@ -502,11 +476,11 @@ TEST_CASE(test_book_that_is_given_back) {
     expect_int("reason", MST_BOOK_DETACHED, mst_book_reason(book));
     session_run(5000);
     /* Subscribed again it starts empty, whatever precedes the snapshot. */
-    session.service.rules.no_snapshot = true;
+    rules->no_snapshot = true;
     session_wish(MST_MARKET_DATA, "BTCUSD");
     session_run(5000);
-    service_book(&session.service, "BTCUSD", "UPDATE",
-                 mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
+    service_book(service, "BTCUSD", "UPDATE", mst_mock_wall(&session.mock),
+                 LEVEL("1", "1"), "");
     session_run(100);
     session_expect_book("before the snapshot", MST_BOOK_BUILDING, book);
     expect_int("nothing of before", 0, mst_book_depth(book, MST_BID));
@@ -524,11 +498,11 @@ TEST_CASE(test_book_of_a_stream_that_closes) {
         if (ours) {
             mst_close(&session.client);
         } else {
-            service_close(&session.service, 1001, "");
+            service_close(service, 1001, "");
         }
         session_run(50);
         session_expect_book(ours ? "closed by us" : "closed by the service",
-                            MST_BOOK_STALE, &session.books[0]);
+                            MST_BOOK_STALE, book);
         session_unstall();
     }
 }
@@ -539,12 +513,12 @@ TEST_CASE(test_token_of_unknown_end) {
     for (int known = 0; known < 2; known++) {
         session_begin();
         if (!known) {
-            session.service.token_body = SERVICE_ENDLESS;
+            service->token_body = SERVICE_ENDLESS;
         }
         session_connect();
-        service_close(&session.service, 1008, "token expired");
+        service_close(service, 1008, "token expired");
         assert_true(session_until(MST_EVENT_OPEN, 5000));
-        expect_int("tokens", known ? 1 : 2, session.service.tokens.count);
+        expect_int("tokens", known ? 1 : 2, service->tokens.count);
     }
 }
 

@@ -20,22 +20,6 @@ static void begin(void) {
     recorder_configure(&played.recorder, &session.config);
 }
 
-static void begin_client(void) {
-    recorder_client(&played.recorder, 0, &session.config, -1, &session.lengths);
-    session_start();
-    played.objects[0].client = &session.client;
-    played.count = 1;
-}
-
-static void begin_pair(uint32_t rotate_ms) {
-    session.other_lengths = session.lengths;
-    recorder_pair(&played.recorder, 0, &session.config, rotate_ms, -1,
-                  &session.lengths, &session.other_lengths);
-    session_start_pair(rotate_ms);
-    played.objects[0].pair = &session.pair;
-    played.count = 1;
-}
-
 static void wish(enum mst_channel channel, const char *market) {
     recorder_subscribe(&played.recorder, 0, channel, market,
                        channel != MST_MARKET_DATA ? NULL
@@ -55,10 +39,27 @@ static void subscribe(void) {
     wish(MST_HEARTBEAT, NULL);
 }
 
+static void start_client(void) {
+    recorder_client(&played.recorder, 0, &session.config, -1, &session.lengths);
+    session_start();
+    played.objects[0].client = &session.client;
+    played.count = 1;
+    subscribe();
+}
+
+static void start_pair(uint32_t rotate_ms) {
+    session.other_lengths = session.lengths;
+    recorder_pair(&played.recorder, 0, &session.config, rotate_ms, -1,
+                  &session.lengths, &session.other_lengths);
+    session_start_pair(rotate_ms);
+    played.objects[0].pair = &session.pair;
+    played.count = 1;
+    subscribe();
+}
+
 static void begin_stream(void) {
     begin();
-    begin_client();
-    subscribe();
+    start_client();
 }
 
 static void open_stream(void) {
@@ -73,9 +74,7 @@ static void close_client(void) {
 }
 
 static void end(const char *name) {
-    const char *text = printed("%s%s", name, tls ? ", with TLS" : "");
-
-    played_compare(text);
+    played_compare(printed("%s%s", name, tls ? ", with TLS" : ""));
     played_end();
 }
 
@@ -85,6 +84,13 @@ static void expect_some(const char *name, enum mst_event_type type,
         expect_failed("%s: %llu events of type %d", name,
                       (unsigned long long)played.counts[type], type);
     }
+}
+
+/* Ends a stream that broke, and was opened again. */
+static void end_recovered(const char *name, uint64_t breaks) {
+    expect_some(name, MST_EVENT_CLOSED, breaks);
+    expect_some(name, MST_EVENT_OPEN, 1);
+    end(name);
 }
 
 static void clean_stream(void) {
@@ -111,15 +117,12 @@ static void slow_handshakes(void) {
     recv_of_mock = session.port.recv;
     session.port.recv = computing;
     session.mock.plan.recv_max = 400;
-    begin_client();
-    subscribe();
+    start_client();
     session.service.upgrade.status = 503;
     played_run(SESSION_MINUTE);
     session.service.upgrade.status = 0;
     played_run(SESSION_MINUTE);
-    expect_some("slow handshakes", MST_EVENT_CLOSED, 2);
-    expect_some("slow handshakes", MST_EVENT_OPEN, 1);
-    end("slow handshakes");
+    end_recovered("slow handshakes", 2);
 }
 
 /* The service fails for a while, in many ways. */
@@ -150,6 +153,7 @@ static void outages(void) {
 /* Each stage hangs. */
 static void hangs(void) {
     for (int state = MST_STATE_RESOLVE; state <= MST_STATE_UPGRADE; state++) {
+        const char *name = mst_state_name((enum mst_state)state);
         if (state == MST_STATE_TLS && !tls) {
             continue;
         }
@@ -160,12 +164,11 @@ static void hangs(void) {
         session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 700;
         session_hang((enum mst_state)state);
         played_run(2 * SESSION_MINUTE);
-        expect_some(mst_state_name((enum mst_state)state), MST_EVENT_CLOSED, 1);
+        expect_some(name, MST_EVENT_CLOSED, 1);
         session_hang(MST_STATE_OFF);
         session.mock.plan.connect_error[1] = 0;
         played_run(3 * SESSION_MINUTE);
-        expect_some(mst_state_name((enum mst_state)state), MST_EVENT_OPEN, 1);
-        end(mst_state_name((enum mst_state)state));
+        end_recovered(name, 1);
     }
 }
 
@@ -206,18 +209,13 @@ static const char *const replies[] = {
 };
 
 static void token_errors(void) {
-    const char *name;
-
     for (size_t i = 0; i < COUNT(replies); i++) {
-        name = printed("reply %zu", i);
         begin_stream();
         service_answer(&session.service.token, replies[i], 2,
                        i % 2 == 0 ? MST_ERR_EOF : MST_ERR_RESET);
         session.service.token.delay_ms = 300;
         played_run(12 * SESSION_MINUTE);
-        expect_some(name, MST_EVENT_CLOSED, 1);
-        expect_some(name, MST_EVENT_OPEN, 1);
-        end(name);
+        end_recovered(printed("reply %zu", i), 1);
     }
 }
 
@@ -242,8 +240,7 @@ static void token_kinds(void) {
              "{\"access_token\":\"x\",\"scope\":\"third " SERVICE_SCOPE
              " first\"}"),
         2, 0);
-    begin_client();
-    subscribe();
+    start_client();
     played_run(1000);
     expect_some("less scope", MST_EVENT_CLOSED, 1);
     assert_non_null(strstr(text_get(&played.events), "\"fourth\""));
@@ -258,18 +255,15 @@ static void token_kinds(void) {
         end("lives");
     }
     begin_stream();
-    session.service.token_body =
-        "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"Bearer\"}";
+    session.service.token_body = SERVICE_ENDLESS;
     played_run(10 * SESSION_MINUTE);
     end("without end");
 }
 
 static void upgrade_errors(void) {
     static const int statuses[] = {401, 403, 404, 429, 500, 302};
-    const char *name;
 
     for (size_t i = 0; i < COUNT(statuses); i++) {
-        name = printed("status %d", statuses[i]);
         begin_stream();
         session.service.upgrade.status = statuses[i];
         session.service.upgrade.retry_date = i % 2 == 0;
@@ -277,15 +271,12 @@ static void upgrade_errors(void) {
         played_run(10 * SESSION_MINUTE);
         session.service.upgrade.status = 0;
         played_run(10 * SESSION_MINUTE);
-        expect_some(name, MST_EVENT_CLOSED, 1);
-        expect_some(name, MST_EVENT_OPEN, 1);
-        end(name);
+        end_recovered(printed("status %d", statuses[i]), 1);
     }
 }
 
 static void messages(void) {
-    static char large[60000];
-    size_t len = 0;
+    struct text *large = text_new();
 
     open_stream();
     service_text(&session.service, "nonsense");
@@ -297,15 +288,13 @@ static void messages(void) {
     service_frame(&session.service, 0x80, 2, "binary", 6);
     service_frame(&session.service, 0x80, 9, "ping", 4);
     played_run(10000);
-    len += (size_t)snprintf(large, sizeof large, "[");
     for (int i = 0; i < 900; i++) {
-        len += (size_t)snprintf(large + len, sizeof large - len,
-                                "%s{\"price\":\"%d.5\",\"amount\":\"1.25\"}",
-                                i > 0 ? "," : "", 20000 - i);
+        text_add(large, "%s" LEVEL("%d.5", "1.25"), i > 0 ? "," : "[",
+                 20000 - i);
     }
-    snprintf(large + len, sizeof large - len, "]");
+    text_add(large, "]");
     service_book(&session.service, "BTCUSD", "SNAPSHOT",
-                 mst_mock_wall(&session.mock), large, "[]");
+                 mst_mock_wall(&session.mock), text_get(large), "[]");
     played_run(10000);
     service_frame(&session.service, 0xF0, 1, "", 0);
     played_run(10000);
@@ -367,8 +356,7 @@ static void long_requests(void) {
 
     begin();
     session_stall_after(0);
-    begin_client();
-    subscribe();
+    start_client();
     for (int i = 0; i < 20; i++) {
         market[sizeof market - 2] = (char)('A' + i);
         wish(MST_TOP_OF_BOOK, market);
@@ -384,8 +372,7 @@ static void long_requests(void) {
 static void local(void) {
     begin();
     session.mock.plan.entropy_none = true;
-    begin_client();
-    subscribe();
+    start_client();
     played_run(10000);
     session.mock.plan.entropy_none = false;
     session.mock.plan.clock_unset = true;
@@ -396,9 +383,7 @@ static void local(void) {
     played_run(2 * SESSION_MINUTE);
     session.mock.plan.entropy_none = false;
     played_run(SESSION_MINUTE);
-    expect_some("local", MST_EVENT_OPEN, 1);
-    expect_some("local", MST_EVENT_CLOSED, 1);
-    end("neither clock nor entropy");
+    end_recovered("neither clock nor entropy", 1);
 }
 
 static void stored_token(void) {
@@ -406,8 +391,7 @@ static void stored_token(void) {
     session_stored_s = 1800;
     session.port.token_load = session_token_load;
     service_answer(&session.service.upgrade, SERVICE_EMPTY("403 No"), 1, 0);
-    begin_client();
-    subscribe();
+    start_client();
     played_run(SESSION_MINUTE);
     expect_some("stored", MST_EVENT_OPEN, 1);
     recorder_replaced(&played.recorder, RECORDING_CREDENTIALS, 0, false);
@@ -446,10 +430,7 @@ static void wiped(void) {
     open_stream();
     recorder_call(&played.recorder, RECORDING_WIPE, 0);
     mst_client_wipe(&session.client);
-    /* Initialises it again. */
-    recorder_client(&played.recorder, 0, &session.config, -1, &session.lengths);
-    session_start();
-    subscribe();
+    start_client();
     played_run(SESSION_MINUTE);
     expect_some("wiped", MST_EVENT_OPEN, 2);
     end("wiped and made anew");
@@ -457,8 +438,7 @@ static void wiped(void) {
 
 static void rotating(void) {
     begin();
-    begin_pair(10 * SESSION_MINUTE);
-    subscribe();
+    start_pair(10 * SESSION_MINUTE);
     played_run(SESSION_HOUR);
     expect_some("a pair", MST_EVENT_LEADER, 3);
     recorder_call(&played.recorder, RECORDING_ROTATE, 0);
@@ -475,8 +455,7 @@ static void rotating(void) {
 static void standby(void) {
     begin();
     session.config.flags |= MST_HOT_STANDBY;
-    begin_pair(0);
-    subscribe();
+    start_pair(0);
     played_run(SESSION_MINUTE);
     service_end(&session.service, MST_ERR_RESET);
     played_run(SESSION_MINUTE);
@@ -544,8 +523,7 @@ static void certificates(void) {
         expect_some(names[i], MST_EVENT_CLOSED, 1);
         session_certificate("localhost");
         played_run(10 * SESSION_MINUTE);
-        expect_some(names[i], MST_EVENT_OPEN, 1);
-        end(names[i]);
+        end_recovered(names[i], 1);
     }
     if (tls) {
         open_stream();
@@ -562,16 +540,12 @@ static void certificates(void) {
     }
 }
 
-static void both(void (*test)(void)) {
-    tls = false;
-    test();
-    tls = true;
-    test();
-}
-
 #define CASE(name)           \
     TEST_CASE(test_##name) { \
-        both(name);          \
+        tls = false;         \
+        name();              \
+        tls = true;          \
+        name();              \
     }
 CASE(clean_stream)
 CASE(slow_handshakes)

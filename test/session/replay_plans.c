@@ -183,17 +183,13 @@ static int end_all(void **state) {
 TEST_CASE(test_plans) {
     uint64_t plans = setting("REPLAYS", REPLAYS);
     uint64_t seed = setting("PLANS_SEED", 1);
-    char name[60];
-
     for (uint64_t i = 0; i < plans; i++) {
-        snprintf(name, sizeof name, "PLANS_SEED=%" PRIu64 " REPLAYS=1",
-                 seed + i);
         run_begin(seed + i);
         plan_play();
         for (unsigned type = 0; type <= MST_EVENT_UNKNOWN; type++) {
             run.events += played.counts[type];
         }
-        played_compare(name);
+        played_compare(printed("PLANS_SEED=%" PRIu64 " REPLAYS=1", seed + i));
         played_end();
         exchange_end(&run.exchange);
     }

@@ -6,16 +6,22 @@
  */
 #include "session.h"
 
-static void begin(enum tls_offer offer) {
+static void begin(void) {
     session_begin_tls("localhost");
-    session.tls.offer = offer;
+    session.tls.offer = TLS_RESUMES;
 }
 
-/* Breaks the stream, and expects it to be subscribed again within ms. */
-static void reconnect(const char *name, uint32_t ms) {
+static void begin_open(void) {
+    begin();
+    session_open();
+}
+
+/* Breaks the stream, and expects it to be subscribed again. */
+static void reconnect(const char *name) {
     service_end(&session.service, MST_ERR_EOF);
     if (!session_until(MST_EVENT_CLOSED, 1000) ||
-        !session_until(MST_EVENT_OPEN, ms) || !session_until_subscribed(5000)) {
+        !session_until(MST_EVENT_OPEN, 5000) ||
+        !session_until_subscribed(5000)) {
         expect_failed("%s: not subscribed anew", name);
     }
 }
@@ -30,19 +36,18 @@ static void expect_handshakes(const char *name, uint64_t full,
 /* ---- resumption ---- */
 
 TEST_CASE(test_resumed) {
-    begin(TLS_RESUMES);
-    session_open();
+    begin_open();
     expect_handshakes("two hosts", 2, 0);
     expect_int("resumed", 0, session_stats()->resumed);
     for (unsigned i = 1; i <= 20; i++) {
         session_run(SESSION_MINUTE);
-        reconnect("resumed", 5000);
+        reconnect("resumed");
         expect_handshakes("resumed", 2, i);
         expect_int("resumed", i, session_stats()->resumed);
     }
     /* The token's host has a separate session. */
     session_run(SESSION_HOUR);
-    reconnect("next token", 5000);
+    reconnect("next token");
     expect_handshakes("next token", 2, 22);
     expect_int("resumed", 22, session_stats()->resumed);
     expect_int("tokens", 2, session_stats()->tokens);
@@ -63,14 +68,14 @@ static void opened_elsewhere(void *context, int link,
 /* Two hosts with the same hash (FNV-1a), and a server that resumes any session:
  * the second host's certificate must be checked too. */
 TEST_CASE(test_hosts_of_one_hash) {
-    begin(TLS_RESUMES);
+    begin();
     service_opened = session.tls.inner.opened;
     session.tls.inner.opened = opened_elsewhere;
     session.config.auth_url = "https://b.x:8443";
     session.config.ws_url = "wss://c.x:8444";
     session_open();
     expect_handshakes("two hosts", 2, 0);
-    reconnect("resumed", 5000);
+    reconnect("resumed");
     expect_handshakes("resumed", 2, 1);
     session.service.core.wrong[0] = '\0'; /* hosts unknown to it */
 }
@@ -79,14 +84,13 @@ TEST_CASE(test_hosts_of_one_hash) {
  * of the handshake, the request. */
 TEST_CASE(test_flights) {
     const uint64_t *sends = &session.mock.calls[MST_MOCK_SEND];
-    uint64_t before;
 
-    begin(TLS_RESUMES);
+    begin();
     session_connect();
     expect_int("twice greeting, key, change, end, request; a goodbye", 11,
                (long long)*sends);
     service_end(&session.service, MST_ERR_EOF);
-    before = *sends;
+    uint64_t before = *sends;
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     expect_int("resumed", 1, session_stats()->resumed);
@@ -95,16 +99,15 @@ TEST_CASE(test_flights) {
 
 /* The server no longer knows the session. */
 TEST_CASE(test_forgotten) {
-    begin(TLS_RESUMES);
-    session_open();
-    reconnect("resumed", 5000);
+    begin_open();
+    reconnect("resumed");
     session.tls.offer = TLS_FORGETS;
     session_run(SESSION_MINUTE);
-    reconnect("forgotten", 5000);
+    reconnect("forgotten");
     expect_handshakes("forgotten", 3, 2);
     session.tls.offer = TLS_RESUMES;
     session_run(SESSION_MINUTE);
-    reconnect("resumed", 5000);
+    reconnect("resumed");
     expect_handshakes("the new one", 3, 3);
     expect_int("resumed", 2, session_stats()->resumed);
 }
@@ -122,18 +125,16 @@ TEST_CASE(test_checked_again) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        uint64_t full;
-
-        begin(TLS_RESUMES);
+        begin();
         session.config.resume_ms = cases[i].resume_ms;
         /* The token never expires: its host is used only once. */
         session.service.token_body = SERVICE_ENDLESS;
         session_open();
         for (unsigned j = 0; j < cases[i].times; j++) {
             session_run(cases[i].every_ms - 1000);
-            reconnect("checked again", 5000);
+            reconnect("checked again");
         }
-        full = session.tls.full - 1;
+        uint64_t full = session.tls.full - 1;
         if (full < cases[i].full || full > cases[i].full + 1) {
             expect_failed("case %zu: %d full handshakes", i, (int)full);
         }
@@ -145,24 +146,23 @@ TEST_CASE(test_checked_again_by_the_wall_clock) {
     static const int64_t steps_s[] = {86300, 86410, -60};
 
     for (size_t i = 0; i < COUNT(steps_s); i++) {
-        begin(TLS_RESUMES);
+        begin();
         session.service.token_body = SERVICE_ENDLESS;
         session_open();
         mst_mock_set_wall(&session.mock, mst_mock_wall(&session.mock) +
                                              steps_s[i] * 1000000000);
         expect_handshakes("opened", 2, 0);
-        reconnect("after a step", 5000);
+        reconnect("after a step");
         expect_handshakes("after a step", i == 0 ? 2 : 3, i == 0 ? 1 : 0);
     }
 }
 
 /* An expired certificate is detected at the next check. */
 TEST_CASE(test_expired_meanwhile) {
-    begin(TLS_RESUMES);
-    session_open();
+    begin_open();
     session_certificate("expired");
     session_run(23 * SESSION_HOUR);
-    reconnect("not looked at", 5000);
+    reconnect("not looked at");
     expect_handshakes("not looked at", 2, 2);
     session_run(SESSION_HOUR);
     service_end(&session.service, MST_ERR_EOF);
@@ -181,8 +181,7 @@ TEST_CASE(test_bad_sessions) {
                  {"other keys", TLS_SPOILS, MST_ERR_TLS_PROTOCOL}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        begin(TLS_RESUMES);
-        session_open();
+        begin_open();
         session_run(SESSION_MINUTE);
         session.tls.offer = cases[i].offer;
         session_break(MST_ERR_EOF);
@@ -196,30 +195,28 @@ TEST_CASE(test_bad_sessions) {
 
 /* Nor is a session whose connection ended with a TLS error. */
 TEST_CASE(test_forged_record) {
-    begin(TLS_RESUMES);
-    session_open();
-    reconnect("resumed", 5000);
+    begin_open();
+    reconnect("resumed");
     session_forge_record();
     expect_handshakes("forged", 3, 1);
     /* The token's host is not affected. */
     session_run(SESSION_HOUR);
-    reconnect("next token", 5000);
+    reconnect("next token");
     expect_handshakes("next token", 3, 3);
 }
 
 /* Two links that rotate, with two hosts: each chain is checked once. */
 TEST_CASE(test_two_links) {
     const struct mst_client *clients = session.pair.clients;
-    uint64_t resumed;
 
-    begin(TLS_RESUMES);
+    begin();
     session_start_pair(7 * SESSION_MINUTE);
     session_subscribe();
     session_run(10 * SESSION_HOUR);
     assert_true(session_rotations() > 80);
     assert_true(session_tokens() > 9);
-    resumed = mst_link_stats(&clients[0].link)->resumed +
-              mst_link_stats(&clients[1].link)->resumed;
+    uint64_t resumed = mst_link_stats(&clients[0].link)->resumed +
+                       mst_link_stats(&clients[1].link)->resumed;
     expect_int("full", 2, session.tls.full);
     expect_int("foreign", 0, session.tls.foreign);
     expect_int("resumed", (long long)session.tls.handshakes - 2, resumed);
@@ -245,16 +242,12 @@ static struct tls_anchor *anchor_copy(bool good) {
 
 static struct tls_anchor *owned;
 
-static void owned_begin_kind(bool good, enum session_kind kind) {
-    begin(TLS_RESUMES);
+static void owned_begin(bool good, enum session_kind kind) {
+    begin();
     owned = anchor_copy(good);
     session.config.anchors = &owned->anchor;
     session_start_kind(kind);
     session_subscribe();
-}
-
-static void owned_begin(bool good) {
-    owned_begin_kind(good, SESSION_CLIENT);
 }
 
 /* Replaces them; the old ones are overwritten after the call. */
@@ -279,12 +272,12 @@ static void anchors_of_a_stream(enum session_kind kind) {
     /* An idle link that fetches a token early reports the error too. */
     bool fetches = kind == SESSION_PAIR || kind == SESSION_BESIDE;
 
-    owned_begin_kind(true, kind);
+    owned_begin(true, kind);
     assert_true(session_until_subscribed(10000));
     replace(true);
     session_run(SESSION_MINUTE);
     expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
-    reconnect("good", 5000);
+    reconnect("good");
     expect_handshakes(name, 3, 0);
 
     replace(false);
@@ -313,7 +306,7 @@ static void anchors_in(enum mst_state at, enum session_kind kind) {
     /* Bad ones that are replaced before the handshake ends do no harm. */
     bool before = at <= MST_STATE_TLS;
 
-    owned_begin_kind(!before, kind);
+    owned_begin(!before, kind);
     session_hang(at);
     if (at != MST_STATE_WAIT) {
         session_run(500);
@@ -344,7 +337,7 @@ TEST_CASE(test_anchors_in_every_state) {
  * continue with the old ones. */
 TEST_CASE(test_anchors_in_a_handshake) {
     for (uint64_t at = 1; at < 1400; at += 35) {
-        owned_begin(true);
+        owned_begin(true, SESSION_CLIENT);
         session.mock.plan.drip = 1000;
         while (session.mock.bytes_in < at) {
             session_run(1);
@@ -358,14 +351,13 @@ TEST_CASE(test_anchors_in_a_handshake) {
 }
 
 TEST_CASE(test_no_anchors) {
-    begin(TLS_RESUMES);
-    session_open();
+    begin_open();
     expect_int("NULL", MST_ERR_ANCHORS,
                mst_access_set_anchors(&session.client.link.own, NULL, 1));
     expect_int("none", MST_ERR_ANCHORS,
                mst_access_set_anchors(&session.client.link.own,
                                       &session.anchor.anchor, 0));
-    reconnect("resumed", 5000);
+    reconnect("resumed");
     expect_handshakes("nothing has happened", 2, 1);
 }
 
@@ -427,7 +419,7 @@ TEST_CASE(test_nothing_is_left) {
         const char *name = i % 3 == 0   ? "a client"
                            : i % 3 == 1 ? "a pair that rotates"
                                         : "a pair in hot standby";
-        begin(TLS_RESUMES);
+        begin();
         if (i % 3 == 0) {
             session_start();
         } else {
@@ -441,7 +433,7 @@ TEST_CASE(test_nothing_is_left) {
         assert_true(session_contains(
             session.tls.sessions[0].parameters.master_secret, 48));
         session_run(SESSION_HOUR);
-        reconnect(name, 5000);
+        reconnect(name);
         end_client((enum ending)(i / 3));
         expect_clean(name);
     }
@@ -449,8 +441,7 @@ TEST_CASE(test_nothing_is_left) {
 
 /* Discarded sessions are wiped. */
 TEST_CASE(test_forgotten_sessions_are_wiped) {
-    begin(TLS_RESUMES);
-    session_open();
+    begin_open();
     session_new_anchors(&session.client.link.own);
     /* The stream's own goes with its connection; the token's is wiped. */
     session_run(100);

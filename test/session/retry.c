@@ -13,20 +13,16 @@ static struct service_script *script_of(enum place place) {
     return place == TOKEN ? &session.service.token : &session.service.upgrade;
 }
 
-static struct service_count *count_of(enum place place) {
-    return place == TOKEN ? &session.service.tokens : &session.service.upgrades;
-}
-
 /* Fails once. Returns the time until the next request, in ms. */
 static uint32_t waited(enum place place) {
     struct service_script *script = script_of(place);
-    const struct service_count *count = count_of(place);
-    uint64_t first_ms;
+    const struct service_count *count =
+        place == TOKEN ? &session.service.tokens : &session.service.upgrades;
 
     session_start_all();
     session_run(0);
     expect_int("requests", 1, count->count);
-    first_ms = count->last_ms;
+    uint64_t first_ms = count->last_ms;
     memset(script, 0, sizeof *script);
     while (count->count < 2 && session_now() < first_ms + 3u * SESSION_DAY) {
         session_run(1000);
@@ -80,12 +76,10 @@ TEST_CASE(test_retry_after) {
 
     for (size_t i = 0; i < 2 * COUNT(cases); i++) {
         enum place place = i % 2 ? UPGRADE : TOKEN;
-        struct service_script *script;
 
         session_begin();
-        script = script_of(place);
-        script->status = 503;
-        script->headers = cases[i / 2].headers;
+        script_of(place)->status = 503;
+        script_of(place)->headers = cases[i / 2].headers;
         expect_wait(cases[i / 2].headers, place, cases[i / 2].least_s,
                     cases[i / 2].most_s);
     }
@@ -93,8 +87,6 @@ TEST_CASE(test_retry_after) {
 
 /* Retry-After applies once: a later failure is not delayed by it. */
 TEST_CASE(test_only_once) {
-    uint64_t after_ms;
-
     session_begin();
     session.service.upgrade.status = 503;
     session.service.upgrade.retry_s = 600;
@@ -105,8 +97,7 @@ TEST_CASE(test_only_once) {
     session.mock.plan.resolve_error = MST_ERR_RESOLVE;
     session_run(601000);
     session_expect_closed("next", MST_ERR_RESOLVE, MST_STATE_RESOLVE);
-    after_ms = session.seen.closed.retry_ms;
-    assert_in_range(after_ms, 1, 60000);
+    assert_in_range(session.seen.closed.retry_ms, 1, 60000);
     session.mock.plan.resolve_error = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
 }

@@ -12,36 +12,36 @@
 
 /* ---- destinations ---- */
 
+enum { AUTH, STREAM, ADDRESS, HOSTS };
+
+static const char *const hosts[] = {SERVICE_AUTH_HOST, SERVICE_WS_HOST,
+                                    SERVICE_API_HOST};
+
 /* Plain text sent to each host. Nothing may go to other hosts. */
 static struct {
     struct mst_port below;
-    struct text auth, stream, address;
+    struct text to[HOSTS + 1];
+    size_t host[MST_MOCK_LINKS]; /* the index of each link's host */
     unsigned others;
 } wire;
 
-static const char *wire_hosts[MST_MOCK_LINKS];
-
 static int wire_resolve(void *context, int link,
                         const struct mst_endpoint *endpoint) {
-    wire_hosts[link] =
-        strcmp(endpoint->host, SERVICE_AUTH_HOST) == 0  ? SERVICE_AUTH_HOST
-        : strcmp(endpoint->host, SERVICE_WS_HOST) == 0  ? SERVICE_WS_HOST
-        : strcmp(endpoint->host, SERVICE_API_HOST) == 0 ? SERVICE_API_HOST
-                                                        : "";
-    wire.others +=
-        wire_hosts[link][0] == '\0' || !endpoint->tls || endpoint->port != 443;
+    size_t i = 0;
+
+    while (i < HOSTS && strcmp(endpoint->host, hosts[i]) != 0) {
+        i++;
+    }
+    wire.host[link] = i;
+    wire.others += i == HOSTS || !endpoint->tls || endpoint->port != 443;
     return wire.below.resolve(context, link, endpoint);
 }
 
 static int wire_send(void *context, int link, const void *data, size_t len) {
     int n = wire.below.send(context, link, data, len);
-    const char *host = wire_hosts[link];
-    struct text *text = strcmp(host, SERVICE_AUTH_HOST) == 0 ? &wire.auth
-                        : strcmp(host, SERVICE_WS_HOST) == 0 ? &wire.stream
-                                                             : &wire.address;
 
     if (n > 0) {
-        text_add_bytes(text, data, (size_t)n);
+        text_add_bytes(&wire.to[wire.host[link]], data, (size_t)n);
     }
     return n;
 }
@@ -59,12 +59,14 @@ static void wire_begin(void) {
 
 static void wire_end(void) {
     session_end();
-    text_free(&wire.auth);
-    text_free(&wire.stream);
-    text_free(&wire.address);
+    for (size_t i = 0; i <= HOSTS; i++) {
+        text_free(&wire.to[i]);
+    }
 }
 
-static bool wire_has(const struct text *text, const char *what) {
+static bool wire_has(int host, const char *what) {
+    const struct text *text = &wire.to[host];
+
     return bytes_contain(text_get(text), text->len, what, strlen(what));
 }
 
@@ -72,17 +74,16 @@ static bool wire_has(const struct text *text, const char *what) {
  * service of its scope. */
 static void wire_check(const char *name) {
     expect_int(name, 0, wire.others);
-    expect_int(name, 1, wire_has(&wire.auth, "client_secret="));
-    for (size_t i = 0; i < 2; i++) {
-        struct text *other = i == 0 ? &wire.stream : &wire.address;
+    expect_int(name, 1, wire_has(AUTH, "client_secret="));
+    for (int other = STREAM; other <= ADDRESS; other++) {
         expect_int(name, 0, wire_has(other, "client_secret"));
         expect_int(name, 0, wire_has(other, SERVICE_SECRET));
         expect_int(name, 0, wire_has(other, "s%2Bcr%3Dt"));
     }
-    expect_int(name, 0, wire_has(&wire.auth, SERVICE_TOKEN));
-    expect_int(name, 0, wire_has(&wire.auth, SERVICE_ADDRESS_TOKEN));
-    expect_int(name, 0, wire_has(&wire.address, SERVICE_TOKEN));
-    expect_int(name, 0, wire_has(&wire.stream, SERVICE_ADDRESS_TOKEN));
+    expect_int(name, 0, wire_has(AUTH, SERVICE_TOKEN));
+    expect_int(name, 0, wire_has(AUTH, SERVICE_ADDRESS_TOKEN));
+    expect_int(name, 0, wire_has(ADDRESS, SERVICE_TOKEN));
+    expect_int(name, 0, wire_has(STREAM, SERVICE_ADDRESS_TOKEN));
     wire_end();
 }
 
@@ -96,8 +97,8 @@ TEST_CASE(test_secrets_go_to_their_hosts_alone) {
     expect_int("put", MST_OK, session.seen.address.error);
     session_break(MST_ERR_EOF);
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    expect_int("streams", 1, wire_has(&wire.stream, SERVICE_TOKEN));
-    expect_int("puts", 1, wire_has(&wire.address, SERVICE_ADDRESS_TOKEN));
+    expect_int("streams", 1, wire_has(STREAM, SERVICE_TOKEN));
+    expect_int("puts", 1, wire_has(ADDRESS, SERVICE_ADDRESS_TOKEN));
     session_end();
     wire_check("a session");
 }
@@ -110,16 +111,12 @@ TEST_CASE(test_redirects_lead_nowhere) {
         "http://" SERVICE_WS_HOST "/", "//evil.example/", "/other"};
 
     for (size_t i = 0; i < COUNT(places) * 3; i++) {
-        char raw[160];
-
         wire_begin();
         struct service_script *const scripts[] = {&session.service.token,
                                                   &session.service.upgrade,
                                                   &session.service.address};
-        snprintf(raw, sizeof raw,
-                 "HTTP/1.1 30%d Elsewhere\r\nLocation: %s\r\n"
-                 "Content-Length: 0\r\n\r\n",
-                 (int)(i % 2 ? 7 : 2), places[i / 3]);
+        const char *raw = printed(SERVICE_EMPTY("30%d Away\r\nLocation: %s"),
+                                  i % 2 ? 7 : 2, places[i / 3]);
         scripts[i % 3]->raw = raw;
         session_start_all();
         if (i % 3 == 2) {
@@ -165,8 +162,7 @@ TEST_CASE(test_no_downgrade_to_plain) {
         assert_in_range(-session.seen.closed.error, 200, 299);
         session_run(SESSION_MINUTE);
         expect_int("in the clear", 0,
-                   wire_has(&wire.auth, "POST") +
-                       wire_has(&wire.auth, "client_secret"));
+                   wire_has(AUTH, "POST") + wire_has(AUTH, "client_secret"));
         session_check();
         config = session.config;
         config.ws_url = "ws://" SERVICE_WS_HOST;
@@ -239,9 +235,8 @@ TEST_CASE(test_tokens_say_nothing_else) {
         session_start();
         session_until_closed(tokens[i], 1000, MST_ERR_TOKEN_SHAPE,
                              MST_STATE_TOKEN);
-        expect_int(tokens[i], 0, wire.stream.len);
+        expect_int(tokens[i], 0, wire.to[STREAM].len);
         session.service.token_value = NULL;
-        session_end();
         wire_end();
     }
 }
@@ -269,7 +264,6 @@ TEST_CASE(test_a_response_behind_a_response) {
         expect_int("second", MST_OK, session.seen.address.error);
         expect_int("forged", 0, strcmp(session.record.id, "forged") == 0);
         expect_int("puts", 2, session.service.puts.count);
-        session_end();
         wire_end();
     }
 }

@@ -152,8 +152,6 @@ static struct {
 } cut;
 
 static int cut_recv(void *context, int link, void *data, size_t len) {
-    int n;
-
     if (cut.next < cut.count) {
         size_t left = cut.places[cut.next] - cut.read.len;
         if (left == 0) {
@@ -163,7 +161,7 @@ static int cut_recv(void *context, int link, void *data, size_t len) {
         }
         len = len < left ? len : left;
     }
-    n = cut.recv(context, link, data, len);
+    int n = cut.recv(context, link, data, len);
     if (n > 0) {
         text_add_bytes(&cut.read, data, (size_t)n);
     }
@@ -271,11 +269,10 @@ static void tell(const struct vector *v, struct text *text) {
 /* Plays it again, cut at these places. True if the results are the same. */
 static bool is_same(const struct vector *v, const char *expected) {
     struct text got = {0}, name = {0};
-    bool same;
 
     play(v);
     tell(v, &got);
-    same = strcmp(expected, text_get(&got)) == 0;
+    bool same = strcmp(expected, text_get(&got)) == 0;
     if (!same) {
         text_add(&name, "vector %zu cut at %zu", (size_t)(v - vectors),
                  cut.places[0]);
@@ -291,7 +288,6 @@ static bool is_same(const struct vector *v, const char *expected) {
     return same;
 }
 
-/* Finds the vector in the input. */
 static size_t find(const struct vector *v) {
     size_t at = 0;
 

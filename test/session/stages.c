@@ -98,9 +98,7 @@ TEST_CASE(test_tls_of_the_port) {
     expect_int("too long", 30000, session.seen.closed_ms);
 
     /* Other addresses are not tried. */
-    begin_shaking(0, 0);
-    shaking.until_ms = 1;
-    shaking.result = MST_ERR_TLS_NAME;
+    begin_shaking(1, MST_ERR_TLS_NAME);
     session_until_closed("name", SESSION_MINUTE, MST_ERR_TLS_NAME,
                          MST_STATE_TLS);
 }
@@ -163,19 +161,18 @@ TEST_CASE(test_drip_in_stages) {
     assert_in_range(session.seen.closed_ms - begin, 14999, 15000);
 }
 
-static void message_of(char *text, size_t len) {
-    memset(text, ' ', len);
-    text[0] = '{';
-    text[len - 1] = '}';
+#define LARGE 60000
+
+static void send_large(void) {
+    const char *text = printed("{%*s", LARGE - 1, "}");
+
+    service_frame(&session.service, 0x80, 1, text, LARGE);
 }
 
 TEST_CASE(test_drip_in_a_frame) {
-    static char text[60000];
-
     session_begin_open();
-    message_of(text, sizeof text);
     session.mock.plan.drip = 1;
-    service_frame(&session.service, 0x80, 1, text, sizeof text);
+    send_large();
     session_until_closed("a byte a second", 2 * SESSION_MINUTE, MST_ERR_SLOW,
                          MST_STATE_OPEN);
     assert_in_range(session.seen.closed_ms, 1000, 65000);
@@ -184,7 +181,7 @@ TEST_CASE(test_drip_in_a_frame) {
 
     /* Faster, but below the minimum rate. */
     session.mock.plan.drip = 500;
-    service_frame(&session.service, 0x80, 1, text, sizeof text);
+    send_large();
     session_until_closed("below the minimum rate", 2 * SESSION_MINUTE,
                          MST_ERR_SLOW, MST_STATE_OPEN);
     session.mock.plan.drip = 0;
@@ -193,14 +190,11 @@ TEST_CASE(test_drip_in_a_frame) {
 
 /* A large snapshot on a slow line is received in full. */
 TEST_CASE(test_large_frame_on_a_slow_line) {
-    static char text[60000];
-
     session_begin();
     session.config.min_rate = 400;
     session_open();
-    message_of(text, sizeof text);
     session.mock.plan.drip = 500;
-    service_frame(&session.service, 0x80, 1, text, sizeof text);
+    send_large();
     session_run(3 * SESSION_MINUTE);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("delivered", 1, session.seen.events[MST_EVENT_UNKNOWN]);
@@ -394,31 +388,29 @@ TEST_CASE(test_backoff_begins_anew_when_stable) {
 
 /* ---- addresses ---- */
 
-static int (*mock_connect)(void *context, int link, int address);
-static int (*mock_recv)(void *context, int link, void *data, size_t len);
+static struct mst_port whole; /* the original port */
 static int connected_to;
 
 static int noting_connect(void *context, int link, int address) {
     connected_to = address;
-    return mock_connect(context, link, address);
+    return whole.connect(context, link, address);
 }
 
 /* The first address accepts connections, then resets them. */
 static int breaking_recv(void *context, int link, void *data, size_t len) {
     return connected_to == 0 ? MST_ERR_RESET
-                             : mock_recv(context, link, data, len);
+                             : whole.recv(context, link, data, len);
 }
 
 TEST_CASE(test_an_address_that_only_accepts) {
     session_begin();
     session.mock.plan.addresses = 2;
-    mock_connect = session.port.connect;
-    mock_recv = session.port.recv;
+    whole = session.port;
     session.port.connect = noting_connect;
     session.port.recv = breaking_recv;
     session_open();
     expect_int("the other", 1, connected_to);
-    session.port.recv = mock_recv;
+    session.port = whole;
 }
 
 RUN_SESSIONS(session_certificates, session_no_certificates)

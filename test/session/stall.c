@@ -8,28 +8,25 @@
 
 #define ANSWER_MS 10000u
 
+static struct service *const service = &session.service;
+
 /* ---- a request sent in several pieces ---- */
 
-static void market_name(char name[MST_MARKET_MAX + 1], int i) {
-    snprintf(name, MST_MARKET_MAX + 1, "MARKET-%02d-OF-MANY", i);
+static const char *market_name(int i) {
+    return printed("MARKET-%02d-OF-MANY", i);
 }
 
 /* Subscribes to as many markets as possible: the request is far larger than the
  * output record. */
 static void wish_for_many(void) {
-    char market[MST_MARKET_MAX + 1];
-
     for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        market_name(market, i);
-        assert_int_equal(session_wish(MST_TOP_OF_BOOK, market), 0);
+        assert_int_equal(session_wish(MST_TOP_OF_BOOK, market_name(i)), 0);
     }
 }
 
 static void wishes_back_and_again(void) {
-    char market[MST_MARKET_MAX + 1];
-
     for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i += 2) {
-        market_name(market, i);
+        const char *market = market_name(i);
         assert_int_equal(session_leave(MST_TOP_OF_BOOK, market), 0);
         if (i % 4 == 0) {
             assert_int_equal(session_wish(MST_TOP_OF_BOOK, market), 0);
@@ -40,19 +37,17 @@ static void wishes_back_and_again(void) {
 
 /* Sends a response for all of them: each granted, or each refused. */
 static void answer_early(const char *result) {
-    char market[MST_MARKET_MAX + 1];
     struct text *text = text_new();
 
     text_add(text, "{\"type\":\"subscribe\",\"channels\":[");
     for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        market_name(market, i);
         text_add(text,
                  "%s{\"type\":\"market_data.top_of_book\",\"params\":{"
                  "\"market\":\"%s\"},%s}",
-                 i > 0 ? "," : "", market, result);
+                 i > 0 ? "," : "", market_name(i), result);
     }
     text_add(text, "]}");
-    service_text(&session.service, text_get(text));
+    service_text(service, text_get(text));
 }
 
 enum disturbance {
@@ -67,8 +62,6 @@ enum disturbance {
 };
 
 static void disturb(enum disturbance what) {
-    struct service *service = &session.service;
-
     switch (what) {
     case DEADLINE: session_run(ANSWER_MS + 1000); break;
     case ERROR_PASSING:
@@ -99,12 +92,10 @@ static void request_alone(struct text *text) {
     session_start();
     wish_for_many();
     session_run(2000);
-    text_add_bytes(text, session.service.opening,
-                   strlen(session.service.opening));
+    text_add_bytes(text, service->opening, strlen(service->opening));
     assert_true(text->len > 3 * MST_RECORD_OUT_MIN);
 }
 
-/* How many subscriptions there must be at the end. */
 static size_t wanted_after(enum disturbance what) {
     return what == CHANGE_OF_MIND ? MST_SUBSCRIPTIONS_MAX * 3 / 4
                                   : MST_SUBSCRIPTIONS_MAX;
@@ -125,10 +116,10 @@ static void expect_whole(const char *request, size_t at,
     session_unstall();
     session_run(1);
     if (session.seen.events[MST_EVENT_CLOSED] == 0) {
-        expect_text(name, request, session.service.opening);
+        expect_text(name, request, service->opening);
     }
     session_run(2 * SESSION_MINUTE);
-    expect_int(name, wanted_after(what), service_len(&session.service));
+    expect_int(name, wanted_after(what), service_len(service));
 }
 
 TEST_CASE(test_request_stays_whole) {
@@ -153,7 +144,7 @@ TEST_CASE(test_request_behind_a_pong) {
         session_stall_after(0);
         memset(payload, 'p', sizeof payload);
         for (int i = 0; i < 8; i++) {
-            service_frame(&session.service, 0x80, 9, payload, sizeof payload);
+            service_frame(service, 0x80, 9, payload, sizeof payload);
             session_run(1);
         }
         wish_for_many();
@@ -161,8 +152,7 @@ TEST_CASE(test_request_behind_a_pong) {
         disturb(what);
         session_unstall();
         session_run(2 * SESSION_MINUTE);
-        expect_int("subscribed", wanted_after(what),
-                   service_len(&session.service));
+        expect_int("subscribed", wanted_after(what), service_len(service));
     }
 }
 
@@ -199,7 +189,7 @@ TEST_CASE(test_stalled_link_is_found_dead) {
         session.config.answer_ms = 10 * SESSION_MINUTE;
         session_connect();
         session_run(100);
-        uint64_t last = session.service.upgrades.last_ms;
+        uint64_t last = service->upgrades.last_ms;
         session_stall_after(100);
         wish_for_many();
         expect_found_dead("a request", last, silence_ms[i]);
@@ -210,7 +200,7 @@ TEST_CASE(test_stalled_link_is_found_dead) {
         session_connect();
         session_stall_after(40);
         for (int n = 0; n < 8; n++) {
-            service_frame(&session.service, 0x80, 9, payload, sizeof payload);
+            service_frame(service, 0x80, 9, payload, sizeof payload);
             session_run(1);
         }
         last = session_now() - 1;
@@ -232,8 +222,7 @@ TEST_CASE(test_unwritten_request_ends_the_link) {
     expect_int("closed", (long long)begin + ANSWER_MS, session.seen.closed_ms);
     session_unstall();
     session_run(SESSION_MINUTE);
-    expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
-               service_len(&session.service));
+    expect_int("subscribed", MST_SUBSCRIPTIONS_MAX, service_len(service));
 }
 
 /* A fast start does not excuse a frame that then stops. */
@@ -242,15 +231,14 @@ TEST_CASE(test_burst_then_nothing) {
     unsigned char head[10];
 
     session_begin_open();
-    service_bytes(&session.service, head,
-                  mst_mock_service_head(head, 0x82, 100000000));
+    service_bytes(service, head, mst_mock_service_head(head, 0x82, 100000000));
     for (int i = 0; i < 170; i++) {
-        service_bytes(&session.service, piece, sizeof piece);
+        service_bytes(service, piece, sizeof piece);
         session_run(1);
     }
     assert_true(session_stats()->bytes_in > 10000000);
     uint64_t last = session_now() - 1;
-    mst_mock_freeze(&session.mock, session.service.core.stream);
+    mst_mock_freeze(&session.mock, service->core.stream);
     session_until_closed("stops", 2 * SESSION_MINUTE, MST_ERR_SILENCE,
                          MST_STATE_OPEN);
     expect_int("after", (long long)last + 60000, session.seen.closed_ms);
@@ -306,12 +294,12 @@ static void expect_flood_survived(const char *name, const char *head,
                                   size_t head_len) {
     session_begin();
     session.config.closing_ms = 50;
-    session.service.rules.no_echo = true;
+    service->rules.no_echo = true;
     session_open();
     session.mock.peer.drained = flood_more;
     flood.on = true;
-    service_bytes(&session.service, head, head_len);
-    flood_more(&session.service, session.service.core.stream);
+    service_bytes(service, head, head_len);
+    flood_more(service, service->core.stream);
     assert_true(flood_run(20));
     expect_int(name, MST_STATE_OPEN, session_state());
     /* The flood continues, and the client can be closed all the same. */
@@ -358,14 +346,13 @@ TEST_CASE(test_floods) {
 TEST_CASE(test_a_poll_goes_round_so_often) {
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
     struct mst_event event;
-    uint64_t before;
 
     session_begin_open();
     for (int i = 0; i < 200; i++) {
-        service_frame(&session.service, 0x80, MST_WS_PONG, "", 0);
+        service_frame(service, 0x80, MST_WS_PONG, "", 0);
     }
     session.mock.plan.recv_max = 1;
-    before = *calls;
+    uint64_t before = *calls;
     expect_int("events", 0, mst_poll(&session.client, &event));
     expect_int("calls", 64, *calls - before);
 }

@@ -43,11 +43,6 @@ static void begin(bool tls) {
     link_at = 0;
 }
 
-static void start(void) {
-    session_start_all();
-}
-
-/* Runs until the link is in this state. */
 static void reach(enum mst_state state) {
     for (int i = 0; i < 20000 && at[link_at] != state; i++) {
         session_run(1);
@@ -66,19 +61,21 @@ static void come_close(void) {
     states_call(STATES_STEP);
 }
 
-/* The next poll detects the replaced credentials. */
-static void come_credentials(void) {
-    session_new_credentials(session_access());
+/* The next poll detects the replaced credentials or anchors. */
+static void come_replaced(void) {
     states_call(STATES_REPLACED);
     session_run(0);
     states_call(STATES_STEP);
 }
 
+static void come_credentials(void) {
+    session_new_credentials(session_access());
+    come_replaced();
+}
+
 static void come_anchors(void) {
     session_new_anchors(session_access());
-    states_call(STATES_REPLACED);
-    session_run(0);
-    states_call(STATES_STEP);
+    come_replaced();
 }
 
 static void come_error(void) {
@@ -88,12 +85,10 @@ static void come_error(void) {
     mst_mock_end(&session.mock, link_at, MST_ERR_RESET);
 }
 
-/* Sends bytes without meaning. */
 static void come_noise(void) {
     (void)mst_mock_write(&session.mock, link_at, "noise noise", 11);
 }
 
-/* Makes everything hang. */
 static void come_nothing(void) {
     session.mock.plan.resolve_error = MST_MOCK_NEVER;
     session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
@@ -103,7 +98,6 @@ static void come_nothing(void) {
     }
 }
 
-/* Runs on for a while, and closes. */
 static void end(void) {
     session_run(20000);
     come_close();
@@ -123,7 +117,7 @@ TEST_CASE(test_in_every_state) {
     for (size_t i = 0; i < COUNT(states) * COUNT(comes); i++) {
         enum mst_state where = states[i / COUNT(comes)];
         begin(where == MST_STATE_TLS);
-        start();
+        session_start_all();
         if (where == MST_STATE_CLOSING) {
             reach(MST_STATE_OPEN);
             session_stall_after(0);
@@ -144,7 +138,7 @@ TEST_CASE(test_in_every_state) {
 /* Without entropy nothing begins. */
 TEST_CASE(test_nothing_at_home) {
     begin(false);
-    start();
+    session_start_all();
     session.mock.plan.entropy_none = true;
     session_run(5000);
     session.mock.plan.entropy_none = false;
@@ -160,7 +154,7 @@ static void token_ends(enum mst_state where) {
     session.service.expires_in = 40;
     /* Longer than the output buffer. */
     session.service.token_value = repeated("x", 1999);
-    start();
+    session_start_all();
     reach(MST_STATE_TOKEN);
     reach(MST_STATE_RESOLVE);
     session.mock.plan.connect_ms = where == MST_STATE_CONNECT ? 42000 : 10;
@@ -198,7 +192,7 @@ static void put(void) {
 static void begin_transfer(bool tls) {
     begin(tls);
     session.config.put_ms = 2000;
-    start();
+    session_start_all();
     session_start_transfer();
     assert_true(session_until_subscribed(10000));
     link_at = 1;
@@ -243,7 +237,7 @@ static void token_lost(int link, enum mst_state where) {
     service->scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
     session.config.scope = service->scope;
     session.config.put_ms = SESSION_MINUTE;
-    start();
+    session_start_all();
     session_start_transfer();
     assert_true(session_until_subscribed(10000));
     if (where == MST_STATE_UPGRADE) {

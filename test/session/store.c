@@ -92,6 +92,7 @@ static void reboot_kind(enum session_kind kind) {
 
 static void reboot(void) {
     reboot_kind(SESSION_CLIENT);
+    assert_true(session_until_subscribed(10000));
 }
 
 static int64_t wall_s(void) {
@@ -210,7 +211,7 @@ TEST_CASE(test_bad_store) {
         store.slots[0].len = cases[i].len;
         store.slots[0].until_s = wall_s() + cases[i].until_s;
         store.answer = cases[i].answer;
-        reboot();
+        reboot_kind(SESSION_CLIENT);
         session_expect_subscribed(10000, "%s", cases[i].name);
         session_expect_tokens(cases[i].name, 2);
         expect_int(cases[i].name, 0, session.seen.events[MST_EVENT_CLOSED]);
@@ -225,7 +226,6 @@ TEST_CASE(test_store_a_day_ahead) {
     session_open();
     store.slots[0].until_s = wall_s() + 86400;
     reboot();
-    assert_true(session_until_subscribed(10000));
     session_expect_tokens("a day ahead", 1);
 }
 
@@ -239,7 +239,6 @@ TEST_CASE(test_bad_store_times) {
         session_open();
         store.slots[0].until_s = times[i];
         reboot();
-        assert_true(session_until_subscribed(10000));
         session_expect_tokens("time", 2);
     }
 }
@@ -250,7 +249,6 @@ TEST_CASE(test_longest_stored_token) {
     session.service.token_value = repeated("x", MST_TOKEN_MAX);
     session_open();
     reboot();
-    assert_true(session_until_subscribed(10000));
     session_expect_tokens("one", 1);
     expect_int("high", MST_TOKEN_MAX, session_stats()->high.token);
 }
@@ -282,7 +280,6 @@ TEST_CASE(test_half_a_store) {
                  : (void **)&session.port.token_save) = NULL;
         session_open();
         reboot();
-        assert_true(session_until_subscribed(10000));
         session_expect_tokens("half a store", 2);
     }
 }
@@ -340,7 +337,6 @@ TEST_CASE(test_forbidden_after_load) {
     session_open();
     session_run(3500 * 1000);
     reboot();
-    assert_true(session_until_subscribed(10000));
     session_expect_tokens("loaded", 1);
     session_run(SESSION_HOUR);
     session.service.token.status = 403;

@@ -6,6 +6,8 @@
  */
 #include "session.h"
 
+static struct service *const service = &session.service;
+
 /* ---- calls ---- */
 
 TEST_CASE(test_calls) {
@@ -52,28 +54,25 @@ TEST_CASE(test_calls) {
     expect_int("full", MST_ERR_FULL,
                session_wish(MST_EXECUTION_DATA, "BTCUSD"));
     session_run(5000);
-    expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
-               service_len(&session.service));
-    assert_true(service_has(&session.service, "execution_data", "M2 \"\\/"));
-    expect_int("in one request", 1, session.service.requests.count);
+    expect_int("subscribed", MST_SUBSCRIPTIONS_MAX, service_len(service));
+    assert_true(service_has(service, "execution_data", "M2 \"\\/"));
+    expect_int("in one request", 1, service->requests.count);
     unsigned entries = session.seen.events[MST_EVENT_ENTRY];
     expect_int("list", 0, session_list());
     session_run(5000);
     expect_int("entries", MST_SUBSCRIPTIONS_MAX,
                session.seen.events[MST_EVENT_ENTRY] - entries);
-    expect_int("still", MST_SUBSCRIPTIONS_MAX, service_len(&session.service));
-    expect_int("requests", 2, session.service.requests.count);
-    service_end(&session.service, MST_ERR_EOF);
+    expect_int("still", MST_SUBSCRIPTIONS_MAX, service_len(service));
+    expect_int("requests", 2, service->requests.count);
+    service_end(service, MST_ERR_EOF);
     session_run(5000);
-    expect_int("once more", MST_SUBSCRIPTIONS_MAX,
-               service_len(&session.service));
+    expect_int("once more", MST_SUBSCRIPTIONS_MAX, service_len(service));
 }
 
 /* Before, during and after a connect. */
 TEST_CASE(test_wishes_at_any_time) {
     session_begin();
     session_start();
-    const struct service *service = &session.service;
     session_wish(MST_TOP_OF_BOOK, "BTCUSD");
     session_wish(MST_TOP_OF_BOOK, "ETHUSD");
     session_leave(MST_TOP_OF_BOOK, "ETHUSD");
@@ -99,10 +98,9 @@ TEST_CASE(test_wishes_at_any_time) {
 /* Unsubscribed while the request is under way, and wanted again. */
 TEST_CASE(test_change_of_mind) {
     session_begin();
-    session.service.rules.delay_ms = 3000;
+    service->rules.delay_ms = 3000;
     session_start();
     struct mst_client *client = &session.client;
-    const struct service *service = &session.service;
     mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", &session.books[0]);
     session_run(1500);
     expect_int("asked", 1, service->requests.count);
@@ -130,7 +128,7 @@ static void wishes_random(uint64_t seed) {
 
     session_begin();
     session.mock.plan.data_ms = (uint32_t)(seed % 4 * 250);
-    session.service.rules.delay_ms = (uint32_t)(seed % 3 * 900);
+    service->rules.delay_ms = (uint32_t)(seed % 3 * 900);
     session_start();
     for (int step = 0; step < 150; step++) {
         unsigned channel = (unsigned)(random_next(&seed) % 3);
@@ -138,8 +136,8 @@ static void wishes_random(uint64_t seed) {
         bool *wish = &wanted[channel][at];
         switch (random_next(&seed) % 8) {
         case 0:
-            if (session.service.core.stream >= 0) {
-                service_end(&session.service, MST_ERR_RESET);
+            if (service->core.stream >= 0) {
+                service_end(service, MST_ERR_RESET);
             }
             break;
         case 1:
@@ -159,16 +157,16 @@ static void wishes_random(uint64_t seed) {
     }
     session_run(3 * SESSION_MINUTE);
     for (unsigned i = 0; i < 9; i++) {
-        bool has = service_has(&session.service, mst_channel_name(i / 3),
-                               markets[i % 3]);
+        bool has =
+            service_has(service, mst_channel_name(i / 3), markets[i % 3]);
         count += wanted[i / 3][i % 3];
         if (has != wanted[i / 3][i % 3]) {
             expect_failed("%s %s: wanted %d, is %d", mst_channel_name(i / 3),
                           markets[i % 3], wanted[i / 3][i % 3], has);
         }
     }
-    expect_int("subscriptions", count, service_len(&session.service));
-    assert_true(session.service.requests.gap_min_ms >= 1000 ||
+    expect_int("subscriptions", count, service_len(service));
+    assert_true(service->requests.gap_min_ms >= 1000 ||
                 session.mock.plan.data_ms > 0);
 }
 
@@ -185,8 +183,6 @@ TEST_CASE(test_random_wishes) {
  * first request's snapshot, which lacks it too. */
 TEST_CASE(test_wish_again_before_the_snapshot) {
     const struct mst_book *book = &session.books[0];
-    struct service *service = &session.service;
-    int64_t time_ns;
 
     session_begin();
     service->rules.delay_ms = 1000;
@@ -194,7 +190,7 @@ TEST_CASE(test_wish_again_before_the_snapshot) {
     session_start();
     session_wish(MST_MARKET_DATA, "BTCUSD");
     session_run(500);
-    time_ns = mst_mock_wall(&session.mock);
+    int64_t time_ns = mst_mock_wall(&session.mock);
     service_book(service, "BTCUSD", "UPDATE", time_ns + 1000000,
                  LEVEL("100", "2"), "");
     session_run(0);
@@ -212,20 +208,19 @@ TEST_CASE(test_wish_again_before_the_snapshot) {
 TEST_CASE(test_resync) {
     session_begin_open();
     session_run(2000);
-    service_push(&session.service, "market_data", "BTCUSD");
+    service_push(service, "market_data", "BTCUSD");
     session_run(10);
-    uint64_t requests = session.service.requests.count;
+    uint64_t requests = service->requests.count;
     unsigned parts = session.seen.events[MST_EVENT_PART];
     session_resync(MST_MARKET_DATA, "BTCUSD");
     session_run(5000);
-    expect_int("unsubscribe, subscribe", 2,
-               session.service.requests.count - requests);
-    expect_int("unsubscribes", 1, session.service.unsubscribes);
+    expect_int("unsubscribe, subscribe", 2, service->requests.count - requests);
+    expect_int("unsubscribes", 1, service->unsubscribes);
     expect_int("a snapshot", 1, session.seen.events[MST_EVENT_PART] - parts);
-    assert_non_null(strstr(session.service.request, "BTCUSD"));
-    assert_null(strstr(session.service.request, "ETHUSD"));
+    assert_non_null(strstr(service->request, "BTCUSD"));
+    assert_null(strstr(service->request, "ETHUSD"));
     assert_true(session_subscribed());
-    assert_true(session.service.requests.gap_min_ms >= 1000);
+    assert_true(service->requests.gap_min_ms >= 1000);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
@@ -234,7 +229,6 @@ TEST_CASE(test_list_puts_right) {
     session_begin_open();
     session_run(2000);
     /* The service loses one. */
-    struct service *service = &session.service;
     assert_true(service_has(service, "heartbeat", ""));
     service_forget(service, "heartbeat", "");
     unsigned entries = session.seen.events[MST_EVENT_ENTRY];
@@ -250,11 +244,11 @@ TEST_CASE(test_list_puts_right) {
 
 TEST_CASE(test_entry_fails) {
     session_begin();
-    session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
-    session.service.rules.fail_market = "ETHUSD";
+    service->rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
+    service->rules.fail_market = "ETHUSD";
     session_start_all();
     session_run(2 * SESSION_MINUTE);
-    expect_int("the others", 4, service_len(&session.service));
+    expect_int("the others", 4, service_len(service));
     assert_non_null(
         strstr(text_get(&session.seen.record),
                "entry subscribe market_data \"market_data\" \"ETHUSD\" failed "
@@ -265,21 +259,21 @@ TEST_CASE(test_entry_fails) {
     /* A subscription that was never granted is not unsubscribed. */
     expect_int("unsubscribe", 0, session_leave(MST_TOP_OF_BOOK, "ETHUSD"));
     session_run(5000);
-    expect_int("unsubscribes", 0, session.service.unsubscribes);
+    expect_int("unsubscribes", 0, service->unsubscribes);
     expect_int("subscribe", 0, session_wish(MST_TOP_OF_BOOK, "ETHUSD"));
     session_run(5000);
     /* A refused subscription is not requested over and over. */
-    assert_in_range(session.service.requests.count, 1, 4);
+    assert_in_range(service->requests.count, 1, 4);
 
     /* Requested again by the caller, and now granted. */
-    session.service.rules.fail_code = NULL;
+    service->rules.fail_code = NULL;
     expect_int("unsubscribe", 0, session_leave(MST_MARKET_DATA, "ETHUSD"));
     session_run(3000);
     expect_int("subscribe", 0, session_wish(MST_MARKET_DATA, "ETHUSD"));
     session_run(3000);
-    assert_true(service_has(&session.service, "market_data", "ETHUSD"));
+    assert_true(service_has(service, "market_data", "ETHUSD"));
     /* After a reconnect all is requested again. */
-    service_end(&session.service, MST_ERR_EOF);
+    service_end(service, MST_ERR_EOF);
     session_run(10000);
     assert_true(session_subscribed());
 }
@@ -304,9 +298,9 @@ TEST_CASE(test_error_answers) {
     for (size_t i = 0; i < COUNT(cases) * 3; i++) {
         const char *code = cases[i / 3].code;
         session_begin();
-        session.service.rules.error = code;
-        session.service.rules.error_times = 1;
-        session.service.rules.shape = (enum service_shape)(i % 3);
+        service->rules.error = code;
+        service->rules.error_times = 1;
+        service->rules.shape = (enum service_shape)(i % 3);
         session_start_all();
         assert_true(session_until(MST_EVENT_SERVICE_ERROR, 5000));
         if (strstr(text_get(&session.seen.record), code) == NULL) {
@@ -315,45 +309,45 @@ TEST_CASE(test_error_answers) {
         session_run(SESSION_MINUTE);
         expect_int(code, true, session_subscribed());
         expect_int(code, 0, session.seen.events[MST_EVENT_CLOSED]);
-        expect_int(code, cases[i / 3].requests, session.service.requests.count);
-        service_end(&session.service, MST_ERR_EOF);
+        expect_int(code, cases[i / 3].requests, service->requests.count);
+        service_end(service, MST_ERR_EOF);
         session_run(10);
         session_expect_subscribed(
             SESSION_MINUTE, "%s, shape %zu, after a reconnect", code, i % 3);
-        assert_true(session.service.requests.gap_min_ms >= 1000);
+        assert_true(service->requests.gap_min_ms >= 1000);
     }
 }
 
 /* A request that always fails is not repeated without a pause. */
 TEST_CASE(test_error_always) {
     session_begin();
-    session.service.rules.error = "INTERNAL_SERVER_ERROR";
+    service->rules.error = "INTERNAL_SERVER_ERROR";
     session_start_all();
     session_run(SESSION_HOUR);
-    assert_in_range(session.service.requests.count, 2, 1200);
-    session.service.rules.error = NULL;
+    assert_in_range(service->requests.count, 2, 1200);
+    service->rules.error = NULL;
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
 }
 
 /* If only subscribing fails, the connection is closed after a while. */
 TEST_CASE(test_subscribe_always_fails) {
     session_begin();
-    session.service.rules.error = "INTERNAL_SERVER_ERROR";
-    session.service.rules.error_type = "subscribe";
+    service->rules.error = "INTERNAL_SERVER_ERROR";
+    service->rules.error_type = "subscribe";
     session_start_all();
     session_until_closed("given up", 6 * SESSION_MINUTE, MST_ERR_SERVICE,
                          MST_STATE_OPEN);
     expect_text("code", "INTERNAL_SERVER_ERROR", session.seen.closed.text);
-    assert_true(session.service.lists >= 1);
-    session.service.rules.error = NULL;
+    assert_true(service->lists >= 1);
+    service->rules.error = NULL;
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
 
 /* An entry's code is cut to the length of its buffer. */
 TEST_CASE(test_long_code) {
     session_begin_open();
-    session.service.rules.fail_code = repeated("X", MST_TEXT_MAX + 19);
-    session.service.rules.fail_market = "LTCUSD";
+    service->rules.fail_code = repeated("X", MST_TEXT_MAX + 19);
+    service->rules.fail_market = "LTCUSD";
     session_wish(MST_TOP_OF_BOOK, "LTCUSD");
     session_run(5000);
     expect_int("kept", MST_TEXT_MAX, strlen(session.client.link.text));
@@ -361,29 +355,29 @@ TEST_CASE(test_long_code) {
 
 TEST_CASE(test_no_answer) {
     session_begin();
-    session.service.rules.only_never = "subscribe";
+    service->rules.only_never = "subscribe";
     session_start_all();
     assert_true(session_until(MST_EVENT_OPEN, 1000));
     session_run(100);
-    uint64_t asked = session.service.requests.last_ms;
+    uint64_t asked = service->requests.last_ms;
     assert_true(session_until(MST_EVENT_ERROR, SESSION_MINUTE));
     expect_int("error", MST_ERR_ANSWER, session.seen.error.error);
     expect_int("after", (long long)asked + 10000, session_now());
     expect_int("unanswered", 1, session_stats()->unanswered);
     session_run(2000);
-    expect_int("audit", 1, session.service.lists);
+    expect_int("audit", 1, service->lists);
     /* The list shows no subscriptions: they are requested again. */
-    session.service.rules.only_never = NULL;
+    service->rules.only_never = NULL;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
 
     session_begin();
-    session.service.rules.never = true;
+    service->rules.never = true;
     session_start_all();
     session_until_closed("no answer at all", SESSION_MINUTE, MST_ERR_ANSWER,
                          MST_STATE_OPEN);
     expect_int("told before", 1, session.seen.events[MST_EVENT_ERROR]);
-    expect_int("requests", 2, session.service.requests.count);
-    session.service.rules.never = false;
+    expect_int("requests", 2, service->requests.count);
+    service->rules.never = false;
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
 
@@ -391,11 +385,11 @@ TEST_CASE(test_no_answer) {
 TEST_CASE(test_answer_lost) {
     session_begin();
     session.config.answer_ms = 1500;
-    session.service.rules.delay_ms = 2500;
-    session.service.rules.overlap = true;
+    service->rules.delay_ms = 2500;
+    service->rules.overlap = true;
     session_start_all();
     session_run(SESSION_MINUTE);
-    session.service.rules.delay_ms = 0;
+    service->rules.delay_ms = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
 }
 
@@ -404,16 +398,16 @@ TEST_CASE(test_answer_lost) {
 TEST_CASE(test_away_during_an_answer) {
     session_begin_open();
     session_run(2000);
-    session.service.rules.delay_ms = 64000;
+    service->rules.delay_ms = 64000;
     assert_int_equal(session_list(), 0);
     session_run(1000);
-    expect_int("lists", 1, session.service.lists);
-    service_text(&session.service, "{\"channel\":\"news\"}");
+    expect_int("lists", 1, service->lists);
+    service_text(service, "{\"channel\":\"news\"}");
     assert_true(session_until(MST_EVENT_UNKNOWN, 1000));
     mst_mock_advance(&session.mock, 61000); /* the caller is busy with it */
-    session.service.rules.delay_ms = 0;
+    service->rules.delay_ms = 0;
     session_run(5000);
-    expect_int("once", 1, session.service.lists);
+    expect_int("once", 1, service->lists);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
@@ -422,27 +416,27 @@ TEST_CASE(test_away_during_an_answer) {
 TEST_CASE(test_request_lost_with_the_connection) {
     session_begin_open();
     session_run(2000);
-    session.service.rules.delay_ms = SESSION_HOUR;
+    service->rules.delay_ms = SESSION_HOUR;
     assert_int_equal(session_list(), 0);
     session_run(500);
-    expect_int("lists", 1, session.service.lists);
-    service_end(&session.service, MST_ERR_EOF);
-    session.service.rules.delay_ms = 0;
+    expect_int("lists", 1, service->lists);
+    service_end(service, MST_ERR_EOF);
+    service->rules.delay_ms = 0;
     session_run(2 * SESSION_MINUTE);
     assert_true(session_subscribed());
-    expect_int("not again", 1, session.service.lists);
-    expect_int("requests", 3, session.service.requests.count);
+    expect_int("not again", 1, service->lists);
+    expect_int("requests", 3, service->requests.count);
 }
 
 /* A response missing on one connection is not awaited on the next. */
 TEST_CASE(test_list_lost_with_the_connection) {
     session_begin();
     session_connect();
-    session.service.rules.delay_ms = SESSION_HOUR;
+    service->rules.delay_ms = SESSION_HOUR;
     assert_int_equal(session_list(), 0);
     session_run(1000);
-    expect_int("lists", 1, session.service.lists);
-    service_end(&session.service, MST_ERR_RESET);
+    expect_int("lists", 1, service->lists);
+    service_end(service, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     session_run(SESSION_MINUTE);
     expect_int("unanswered", 0, session_stats()->unanswered);
@@ -454,11 +448,11 @@ TEST_CASE(test_list_lost_with_the_connection) {
 TEST_CASE(test_resync_that_is_refused) {
     session_begin_open();
     session_run(2000);
-    session.service.rules.error = "INTERNAL_SERVER_ERROR";
-    session.service.rules.error_type = "unsubscribe";
+    service->rules.error = "INTERNAL_SERVER_ERROR";
+    service->rules.error_type = "unsubscribe";
     assert_int_equal(session_resync(MST_MARKET_DATA, "BTCUSD"), 0);
     session_run(200);
-    session.service.rules.error = NULL;
+    service->rules.error = NULL;
     session_run(4000);
     expect_int("live", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
 }
@@ -466,13 +460,12 @@ TEST_CASE(test_resync_that_is_refused) {
 /* A response to something else does not complete a request. */
 TEST_CASE(test_answer_to_another_request) {
     session_begin();
-    session.service.rules.delay_ms = 5000;
+    service->rules.delay_ms = 5000;
     session_start_all();
     session_run(2000);
-    service_text(&session.service,
-                 "{\"type\":\"unsubscribe\",\"channels\":[]}");
+    service_text(service, "{\"type\":\"unsubscribe\",\"channels\":[]}");
     session_run(2500);
-    expect_int("requests", 1, session.service.requests.count);
+    expect_int("requests", 1, service->requests.count);
     assert_true(session_until_subscribed(5000));
 }
 
@@ -496,7 +489,7 @@ TEST_CASE(test_wrong_answers) {
     session_begin_open();
     session_run(2000);
     for (size_t i = 0; i < COUNT(answers); i++) {
-        service_text(&session.service, answers[i]);
+        service_text(service, answers[i]);
         session_run(5000);
         if (session.seen.events[MST_EVENT_CLOSED] != 0) {
             expect_failed("costs the connection: %s", answers[i]);

@@ -11,12 +11,6 @@
     "{\"access_token\":\"" SERVICE_TOKEN "\"," expires \
     "\"token_type\":\"bearer\"}"
 
-static void open_kind(enum session_kind kind) {
-    session_start_kind(kind);
-    session_subscribe();
-    session_expect_subscribed(10000, "%s", session_kind_name(kind));
-}
-
 /* The stream outlives its token. The next one is fetched when the client must
  * connect. */
 TEST_CASE(test_fetched_to_connect) {
@@ -39,7 +33,7 @@ TEST_CASE(test_closed_at_expiry) {
 
         session_begin();
         session.service.rules.expire = true;
-        open_kind((enum session_kind)kind);
+        session_open_kind((enum session_kind)kind);
         for (int i = 0; i < 10; i++) {
             if (!session_until(MST_EVENT_CLOSED, 2 * SESSION_HOUR)) {
                 expect_failed("%s: was not closed", name);
@@ -58,8 +52,6 @@ TEST_CASE(test_closed_at_expiry) {
 
 /* The same without entropy, which is checked once a second. */
 TEST_CASE(test_closed_at_expiry_without_entropy) {
-    uint64_t looks;
-
     session_begin();
     session.service.rules.expire = true;
     session_open();
@@ -67,7 +59,7 @@ TEST_CASE(test_closed_at_expiry_without_entropy) {
     session.mock.plan.entropy_none = true;
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     expect_int("the service's", 1008, session.seen.closed.ws_code);
-    looks = session.mock.calls[MST_MOCK_ENTROPY];
+    uint64_t looks = session.mock.calls[MST_MOCK_ENTROPY];
     session_run(SESSION_MINUTE);
     looks = session.mock.calls[MST_MOCK_ENTROPY] - looks;
     assert_in_range(looks, 58, 65);
@@ -80,7 +72,7 @@ TEST_CASE(test_not_stormed) {
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         session_begin();
         session.service.token_body = TOKEN_BODY("\"expires_in\":1,");
-        open_kind((enum session_kind)kind);
+        session_open_kind((enum session_kind)kind);
         for (int i = 0; i < 200; i++) {
             service_restart(&session.service, MST_ERR_EOF);
             session_run(1000);
@@ -147,12 +139,10 @@ TEST_CASE(test_fetched_ahead) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        uint64_t took_ms;
-
         session_begin();
         session.service.token_body = cases[i].body;
-        open_kind(with_one_free[i % 2]);
-        took_ms = session.service.tokens.last_ms;
+        session_open_kind(with_one_free[i % 2]);
+        uint64_t took_ms = session.service.tokens.last_ms;
         session_run(cases[i].ahead_s > 0 ? cases[i].ahead_s * 1000 - 5000
                                          : 90000 * 1000u);
         session_expect_tokens(cases[i].body, 1);
@@ -172,7 +162,7 @@ TEST_CASE(test_fetched_ahead) {
 TEST_CASE(test_ended_unused) {
     for (size_t i = 0; i < COUNT(with_one_free); i++) {
         session_begin();
-        open_kind(with_one_free[i]);
+        session_open_kind(with_one_free[i]);
         session_run(3400 * 1000);
         session_expect_tokens("ahead", 2);
         session.service.token.status = 500;
@@ -202,7 +192,7 @@ TEST_CASE(test_rotation_with_short_tokens) {
 static void refresh_fails(enum session_kind kind, const char *name,
                           const struct service_script *script) {
     session_begin();
-    open_kind(kind);
+    session_open_kind(kind);
     session_run(3200 * 1000);
     session.service.token = *script;
     session_run(200 * 1000);
@@ -255,7 +245,7 @@ TEST_CASE(test_failing_refresh) {
 TEST_CASE(test_permanent_refresh_error) {
     for (size_t i = 0; i < COUNT(with_one_free); i++) {
         session_begin();
-        open_kind(with_one_free[i]);
+        session_open_kind(with_one_free[i]);
         session.service.token.raw = SERVICE_BAD_CLIENT;
         session_run(3 * SESSION_HOUR);
         expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
@@ -281,27 +271,14 @@ static struct {
 static int send_of_one_link(void *context, int link, const void *data,
                             size_t len) {
     bool *stalled = &session.mock.plan.send_stall;
+    size_t most = link == 0 ? stall.left : SIZE_MAX;
     int n;
 
-    if (link != 0) {
-        bool was = *stalled;
-        *stalled = false;
-        n = stall.send(context, link, data, len);
-        *stalled = was;
-        return n;
-    }
-    *stalled = stall.left == 0;
-    n = stall.send(context, link, data,
-                   len < stall.left || stall.left == 0 ? len : stall.left);
-    stall.left -= n > 0 ? (size_t)n : 0;
+    *stalled = most == 0;
+    n = stall.send(context, link, data, len < most || most == 0 ? len : most);
+    stall.left -= link == 0 && n > 0 ? (size_t)n : 0;
     *stalled = stall.left == 0;
     return n;
-}
-
-static void stall_begin(void) {
-    stall.send = session.port.send;
-    stall.left = SIZE_MAX;
-    session.port.send = send_of_one_link;
 }
 
 static void stall_after(size_t bytes) {
@@ -312,14 +289,14 @@ static void stall_after(size_t bytes) {
 /* A token arrives while the stream's link sends its upgrade request, which is
  * longer than its buffer. The request has one whole token at any stall. */
 TEST_CASE(test_token_while_upgrading) {
-    const char *token = repeated("t", 1500);
-
     for (size_t at = 0; at < 1700; at += 23) {
         session_begin();
         session.service.expires_in = 600;
-        session.service.token_value = token;
-        stall_begin();
-        open_kind(with_one_free[at % 2]);
+        session.service.token_value = repeated("t", 1500);
+        stall.send = session.port.send;
+        stall.left = SIZE_MAX;
+        session.port.send = send_of_one_link;
+        session_open_kind(with_one_free[at % 2]);
         session_run((600 - 60 - 3) * 1000);
         session_expect_tokens("before", 1);
         stall_after(at);

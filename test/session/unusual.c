@@ -198,10 +198,7 @@ static void answer_upper(void *context, int link, const char *text) {
         "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
         "\"params\":{\"market\":\"BTCUSD\"},\"success\":true}]}");
     service_text(&session.service,
-                 "{\"channel\":\"market_data\",\"payload\":{\"market\":"
-                 "\"BTCUSD\",\"type\":\"SNAPSHOT\",\"time\":"
-                 "\"2026-01-02T03:04:05.678Z\",\"bids\":[{\"price\":\"1\","
-                 "\"amount\":\"2\"}],\"asks\":[]}}");
+                 BOOK_MESSAGE("SNAPSHOT", LEVEL("1", "2"), ""));
 }
 
 /* An error in a market's message gives the name that was subscribed. */
@@ -209,9 +206,7 @@ static void bad_update_names(const char *market) {
     struct mst_event event;
     int polls = 10;
 
-    service_text(&session.service,
-                 "{\"channel\":\"market_data\",\"payload\":{\"market\":"
-                 "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"never\"}}");
+    session_bad_update("BTCUSD");
     while (mst_poll(&session.client, &event) == 0 && polls-- > 0) {}
     expect_int("error", MST_EVENT_ERROR, event.type);
     assert_string_equal(event.market, market);
@@ -242,7 +237,6 @@ MST_MEMORY(memory, MST_LENGTHS_SMALL); /* of another client */
 
 TEST_CASE(test_a_book_belongs_to_one_subscription) {
     static struct mst_client other;
-    struct mst_config config;
     struct mst_book *book = &session.books[0];
 
     session_begin();
@@ -251,7 +245,7 @@ TEST_CASE(test_a_book_belongs_to_one_subscription) {
                mst_subscribe(&session.client, MST_MARKET_DATA, "X", book));
     expect_int("second", MST_ERR_BOOK,
                mst_subscribe(&session.client, MST_MARKET_DATA, "Y", book));
-    config = session.config;
+    struct mst_config config = session.config;
     config.link = 1;
     assert_int_equal(mst_client_init(&other, &config, &session.port, &memory),
                      0);

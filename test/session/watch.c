@@ -18,8 +18,6 @@ TEST_CASE(test_heartbeats_stay_away) {
                  {1000, 60000, 60000}, {10, 0, 15000}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        uint64_t last;
-
         const char *name = printed("each %u ms", cases[i].beat_ms);
         session_begin();
         session.service.rules.beat_ms = cases[i].beat_ms;
@@ -29,7 +27,7 @@ TEST_CASE(test_heartbeats_stay_away) {
         expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
         session.service.rules.beat_ms = 0;
         session_until(MST_EVENT_HEARTBEAT, 2 * cases[i].beat_ms);
-        last = session_now();
+        uint64_t last = session_now();
         session_until_closed(name, 2 * cases[i].limit_ms, MST_ERR_HEARTBEAT,
                              MST_STATE_OPEN);
         expect_int(name, cases[i].limit_ms, session_now() - last);
@@ -38,6 +36,15 @@ TEST_CASE(test_heartbeats_stay_away) {
         session_run(3 * cases[i].beat_ms);
         expect_int(name, 1, session.seen.events[MST_EVENT_CLOSED]);
     }
+}
+
+/* Begins with heartbeats, and unsubscribes them after a minute. */
+static void begin_leaving(void) {
+    session_begin();
+    session.service.rules.beat_ms = 1000;
+    session_open();
+    session_run(SESSION_MINUTE);
+    assert_int_equal(session_leave(MST_HEARTBEAT, NULL), 0);
 }
 
 /* Without expected heartbeats their absence does not matter. */
@@ -50,11 +57,7 @@ TEST_CASE(test_no_heartbeats) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 
     /* They arrived, and were unsubscribed; or were never subscribed. */
-    session_begin();
-    session.service.rules.beat_ms = 1000;
-    session_open();
-    session_run(SESSION_MINUTE);
-    assert_int_equal(session_leave(MST_HEARTBEAT, NULL), 0);
+    begin_leaving();
     session_run(5000);
     service_push(&session.service, "heartbeat", "");
     session_run(1000);
@@ -74,11 +77,7 @@ TEST_CASE(test_no_heartbeats) {
  * and granted before or after that. Two must arrive to count. */
 TEST_CASE(test_heartbeats_wished_for_again) {
     for (uint32_t delay_ms = 0; delay_ms <= 8000; delay_ms += 8000) {
-        session_begin();
-        session.service.rules.beat_ms = 1000;
-        session_open();
-        session_run(SESSION_MINUTE);
-        assert_int_equal(session_leave(MST_HEARTBEAT, NULL), 0);
+        begin_leaving();
         session_run(12000);
         session.service.rules.beat_ms = 0;
         session.service.rules.delay_ms = delay_ms;
@@ -244,21 +243,14 @@ TEST_CASE(test_no_effect) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
-static const char *market(unsigned i) {
-    return printed("M%u", i);
-}
-
 /* All slots are in use, and subscriptions drift. */
 TEST_CASE(test_full_table) {
-    struct mst_client *c = &session.client;
-
     session_begin();
     session_start();
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        assert_int_equal(mst_subscribe(c, MST_TOP_OF_BOOK, market(i), NULL), 0);
+    for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        expect_int("room", 0, session_wish(MST_TOP_OF_BOOK, printed("M%d", i)));
     }
-    expect_int("one more", MST_ERR_FULL,
-               mst_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
+    expect_int("more", MST_ERR_FULL, session_wish(MST_TOP_OF_BOOK, "ONE"));
     session_run(5000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
                service_len(&session.service));
@@ -269,20 +261,19 @@ TEST_CASE(test_full_table) {
     /* No slot for a stray one; what is missing is repaired. */
     service_add(&session.service, "market_data", "STRAY");
     service_forget(&session.service, "market_data.top_of_book", "M7");
-    assert_int_equal(mst_subscription_list(c), 0);
+    assert_int_equal(session_list(), 0);
     session_run(5000);
     assert_true(has("market_data.top_of_book", "M7"));
     assert_true(has("market_data", "STRAY"));
 
     /* A slot is free only after the service has confirmed. */
-    assert_int_equal(mst_unsubscribe(c, MST_TOP_OF_BOOK, "M3"), 0);
-    expect_int("not yet", MST_ERR_FULL,
-               mst_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
+    assert_int_equal(session_leave(MST_TOP_OF_BOOK, "M3"), 0);
+    expect_int("not yet", MST_ERR_FULL, session_wish(MST_TOP_OF_BOOK, "ONE"));
     session_run(2000);
-    assert_int_equal(mst_subscription_list(c), 0);
+    assert_int_equal(session_list(), 0);
     session_run(5000);
     expect_int("stray", false, has("market_data", "STRAY"));
-    expect_int("by now", 0, mst_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
+    expect_int("by now", 0, session_wish(MST_TOP_OF_BOOK, "ONE"));
     session_run(5000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
                service_len(&session.service));
@@ -379,13 +370,10 @@ TEST_CASE(test_later_and_later) {
 
 /* Old messages with a reason, or a single late one, are not lag. */
 TEST_CASE(test_not_late) {
-    int64_t old;
-
     lag_begin(1000);
-    old = mst_mock_wall(&session.mock) - INT64_C(3600000000000);
+    int64_t old = mst_mock_wall(&session.mock) - INT64_C(3600000000000);
     for (int i = 0; i < 7; i++) {
-        service_top(&session.service, "BTCUSD", old,
-                    "{\"price\":\"100\",\"amount\":\"1\"}", "");
+        service_top(&session.service, "BTCUSD", old, LEVEL("100", "1"), "");
     }
     run_late(1000, 10);
     for (int i = 0; i < 30; i++) {
@@ -397,7 +385,7 @@ TEST_CASE(test_not_late) {
     }
     for (int i = 0; i < 30; i++) {
         service_book(&session.service, "ETHUSD", "SNAPSHOT", old,
-                     "{\"price\":\"100\",\"amount\":\"1\"}", "");
+                     LEVEL("100", "1"), "");
         session_run(1);
     }
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
@@ -431,7 +419,7 @@ TEST_CASE(test_lag_and_wall_clock) {
 
 /* A pair's new leader has a new base. */
 TEST_CASE(test_lag_after_rotation) {
-    const struct mst_pair *pair = &session.pair;
+    const struct mst_client *clients = session.pair.clients;
 
     session_begin();
     session.mock.plan.data_ms = 10;
@@ -440,13 +428,12 @@ TEST_CASE(test_lag_after_rotation) {
     run_late(2000, 1510);
     run_late(2000, 10);
     session_run(2000);
-    expect_int("most", 1500000000,
-               mst_link_stats(&pair->clients[0].link)->lag_max_ns);
+    expect_int("most", 1500000000, clients[0].link.stats.lag_max_ns);
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
     run_late(8000, 10);
     expect_int("rotations", 1, session_rotations());
-    expect_int("most", 0, mst_link_stats(&pair->clients[1].link)->lag_max_ns);
-    expect_int("lag", 0, mst_link_stats(&pair->clients[1].link)->lag_ns);
+    expect_int("most", 0, clients[1].link.stats.lag_max_ns);
+    expect_int("lag", 0, clients[1].link.stats.lag_ns);
 }
 
 /* ---- a caller that does not poll ---- */
@@ -482,21 +469,19 @@ TEST_CASE(test_slow_caller) {
 
 /* A rotation survives a pause of the caller. */
 TEST_CASE(test_slow_caller_in_a_rotation) {
-    struct mst_pair *pair = &session.pair;
-
     session_begin();
     session.service.rules.feed_ms = 1000;
     session_open_pair(0);
     session.service.rules.no_snapshot = true;
-    assert_int_equal(mst_pair_rotate(pair), 0);
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
     session_run(5000);
     session.service.rules.feed_ms = 0;
     mst_mock_advance(&session.mock, 5 * SESSION_MINUTE);
     session_run(100);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session.service.rules.no_snapshot = false;
-    assert_int_equal(mst_pair_resync(pair, MST_MARKET_DATA, "BTCUSD"), 0);
-    assert_int_equal(mst_pair_resync(pair, MST_MARKET_DATA, "ETHUSD"), 0);
+    assert_int_equal(session_resync(MST_MARKET_DATA, "BTCUSD"), 0);
+    assert_int_equal(session_resync(MST_MARKET_DATA, "ETHUSD"), 0);
     session_run(20000);
     expect_int("rotations", 1, session_rotations());
     assert_true(session_subscribed());

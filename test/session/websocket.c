@@ -31,14 +31,9 @@ TEST_CASE(test_redirects_are_not_followed) {
                                            "308 Permanent"};
 
     for (size_t i = 0; i < COUNT(statuses); i++) {
-        char raw[128];
-
-        snprintf(raw, sizeof raw,
-                 "HTTP/1.1 %s\r\nLocation: ws://evil.example/\r\n"
-                 "Content-Length: 0\r\n\r\n",
-                 statuses[i]);
         session_begin();
-        session.service.upgrade.raw = raw;
+        session.service.upgrade.raw = printed(
+            SERVICE_EMPTY("%s\r\nLocation: ws://evil.example/"), statuses[i]);
         session_start_all();
         session_until_closed(statuses[i], SESSION_MINUTE, MST_ERR_WS_UPGRADE,
                              MST_STATE_UPGRADE);
@@ -52,12 +47,12 @@ TEST_CASE(test_redirects_are_not_followed) {
 
 /* Records sent frames, and parses them. Wraps the port's send. */
 static struct {
-    int (*send)(void *context, int link, const void *data, size_t len);
+    struct mst_port below;
     struct text sent;
 } wire;
 
 static int wire_send(void *context, int link, const void *data, size_t len) {
-    int n = wire.send(context, link, data, len);
+    int n = wire.below.send(context, link, data, len);
 
     if (n > 0) {
         text_add_bytes(&wire.sent, data, (size_t)n);
@@ -67,7 +62,7 @@ static int wire_send(void *context, int link, const void *data, size_t len) {
 
 static void wire_begin(void) {
     text_clear(&wire.sent);
-    wire.send = session.port.send;
+    wire.below = session.port;
     session.port.send = wire_send;
 }
 

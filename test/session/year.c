@@ -232,18 +232,16 @@ static void trouble_draw(const struct trouble *t) {
 static void trouble_test(const struct trouble *t) {
     struct outcome *of = &year.of[t - troubles];
     bool ends = run_ms() <= year.short_ms + BACKOFF_MS;
-    uint64_t before, end_ms;
-    uint32_t bound_ms;
 
     recover(held_ms() + ATTEMPT_MS + (ends ? BACKOFF_MS : 0),
             "not subscribed any more");
     year.trouble = t;
-    before = failures();
+    uint64_t before = failures();
     trouble_draw(t);
     run_play();
     run_behave();
-    end_ms = run_ms();
-    bound_ms = run.exchange.wait_ms;
+    uint64_t end_ms = run_ms();
+    uint32_t bound_ms = run.exchange.wait_ms;
     bound_ms = t->detect_ms + (bound_ms > BACKOFF_MS ? bound_ms : BACKOFF_MS) +
                STAGE_MS + ATTEMPT_MS + held_ms();
     if (t->fault == FAULT_SHORT_TOKENS) {
