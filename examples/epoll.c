@@ -1,8 +1,8 @@
 /*
- * The library in an event loop of the program: epoll (Linux), which also watches
- * a descriptor for signals. Any other loop takes the same three steps. Two
- * clients of one customer each print the best bid of a market, until SIGINT or
- * SIGTERM.
+ * The library in an event loop of the program: epoll (Linux), which also
+ * watches a descriptor for signals. Any other loop takes the same three steps.
+ * Two clients of one customer each print the best bid of a market, until SIGINT
+ * or SIGTERM.
  *
  *     epoll MARKET MARKET
  *

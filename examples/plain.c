@@ -1,7 +1,7 @@
 /*
  * Prints the best bid of several markets, with a client for each, in one loop.
- * It is built without TLS (MST_NO_TLS): a proxy on this machine, such as stunnel,
- * must speak TLS to the service.
+ * It is built without TLS (MST_NO_TLS): a proxy on this machine, such as
+ * stunnel, must speak TLS to the service.
  *
  *     plain MARKET...
  *

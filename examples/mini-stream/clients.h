@@ -10,7 +10,7 @@
 #include "recorder.h"
 
 struct clients_plan {
-    struct mst_config config; /* of each object */
+    struct mst_config config; /* of each object, except link and access */
     size_t count;             /* clients or pairs */
     bool pairs;
     uint32_t rotate_ms; /* of pairs; 0: never */

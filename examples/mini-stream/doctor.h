@@ -26,8 +26,8 @@
     "or are the same server), title, status (ok, warning, failed or not "    \
     "tried), ms, text, notes (an array of lines), and error_code if "        \
     "mini_stream has one. Some steps have more: addresses, http_status, "    \
-    "tls_version, suite, certificates, anchor, other_tls (if the other "     \
-    "library works), scope, lifetime_s.\n"
+    "tls_version, suite, certificates, anchor, other_tls (library, works), " \
+    "scope, lifetime_s.\n"
 
 #define REPORT_PRINTF(n) __attribute__((format(printf, n, (n) + 1)))
 

@@ -1,7 +1,7 @@
 /*
  * Writes a recording (see recording.h) of the calls of a program and the trace
- * of the library. The trace masks the client's secrets, but not what the service
- * sends back. The recorder never gets the credentials.
+ * of the library. The trace masks the client's secrets, but not what the
+ * service sends back. The recorder never gets the credentials.
  *
  * In short:
  *
@@ -56,7 +56,7 @@ int recorder_open(struct recorder *r, const char *path, uint64_t rotate_bytes);
 int recorder_close(struct recorder *r);
 
 /* Makes a configuration trace to the recorder, which passes the events on to
- * the trace function that was set before. */
+ * the trace function that was set before, unless that is the recorder. */
 void recorder_configure(struct recorder *r, struct mst_config *config);
 
 /* Records calls. object: the number of the program's object. access: the number

@@ -25,7 +25,7 @@
 
 struct replay_run {
     const char *path;
-    unsigned speed; /* of the recorded pace; 0: no pauses */
+    unsigned speed; /* thousandths of the recorded pace; 0: no pauses */
     struct moment {
         bool given, after; /* after: relative to the first poll */
         int64_t ns;        /* Unix */

@@ -83,7 +83,7 @@ static const struct argp settings_argp = {.options = settings_options,
 const struct argp_child settings_children[] = {{&settings_argp, 0, NULL, 0},
                                                {0}};
 
-/* The value of an environment variable, or NULL if it is empty. */
+/* The value of an environment variable, or NULL if unset or empty. */
 static const char *env(const char *name) {
     const char *value = getenv(name);
 

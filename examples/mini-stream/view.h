@@ -53,15 +53,16 @@ const char *draw_sign(const char *sign, const char *ascii);
 /* Draws a bar with a share (0 to 1) of the width. */
 void draw_bar(int y, int x, int width, enum draw_style style, double share);
 
-/* Writes a decimal, padded to places decimals and aligned to the right.
- * Decimals that do not fit become a '~'; a number that does not fit becomes
- * '#'. */
+/* Writes a decimal, padded to at least places decimals and aligned to the
+ * right. Decimals that do not fit become a '~'; a number that does not fit
+ * becomes '#'. */
 void draw_decimal(int y, int x, int width, enum draw_style style,
                   struct mst_decimal value, int places);
 void draw_widen(int *column, int width);
 int draw_decimal_width(struct mst_decimal value, int places);
 
-/* Widths of columns. They never shrink, so that columns do not jump. */
+/* Widths of columns. They shrink only with the group, so columns do not
+ * jump. */
 struct ladder_columns {
     int price, amount, total;
 };

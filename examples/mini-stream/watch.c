@@ -45,7 +45,7 @@ struct watch {
     unsigned speed;           /* thousandths of the recorded pace */
     uint64_t now_ns, real_ns; /* recorded time, and when it was updated */
     uint64_t draw_ms, look_ms;
-    /* The start of the current second, and its counts. */
+    /* The start of the current second, and the totals at that time. */
     uint64_t rate_ms, rate_messages, rate_bytes;
 };
 

@@ -42,8 +42,8 @@ enum mst_flash_error {
 
 /* The caller's flash: two sectors, 0 and 1, that nothing else uses. A sector
  * may be several of the chip's. Functions return 0, or negative for a failure.
- * They may wait for the flash: some ms for a word, up to seconds for an erasure,
- * which a watchdog must allow for. */
+ * They may wait for the flash: some ms for a word, up to seconds for an
+ * erasure, which a watchdog must allow for. */
 struct mst_flash_driver {
     /* Bytes of a sector: a multiple of the unit and of 8. Room for the longest
      * tokens (two, for an object that also puts addresses) and 120 bytes; the
@@ -72,9 +72,9 @@ struct mst_flash {
 };
 
 /* Opens the store. Writes nothing. The driver is borrowed for the store's life.
- * Returns 0 (also for erased flash), MST_ERR_ARGUMENT if lengths are not possible,
- * or MST_FLASH_ERR_DAMAGED. The store works after this, too: saving the next two
- * records repairs it. */
+ * Returns 0 (also for erased flash), MST_ERR_ARGUMENT if lengths are not
+ * possible, or MST_FLASH_ERR_DAMAGED. The store works after this, too: saving
+ * the next two records repairs it. */
 int mst_flash_open(struct mst_flash *flash,
                    const struct mst_flash_driver *driver);
 

@@ -133,8 +133,8 @@ static uint8_t pattern(int sector, size_t at) {
     return (uint8_t)(at * 37 + at / 251 + (size_t)sector * 101);
 }
 
-/* Whether a sector has the pattern up to here, and is erased from there on; read
- * in pieces of this length. */
+/* Whether a sector has the pattern up to here, and is erased from there on;
+ * read in pieces of this length. */
 static bool holds(const struct mst_flash_check *check, int sector, size_t end,
                   size_t piece) {
     const struct mst_flash_driver *driver = &check->driver;
@@ -287,9 +287,9 @@ static void expect_repaired(struct mst_flash_check *check) {
                 "it is not repaired");
 }
 
-/* Boots again and again, with a new token of one of two keys in each life, until
- * the power is gone. What was saved before it went is there after it; of what
- * was being saved, the old one or the new one. False: it was not cut. */
+/* Boots again and again, with a new token of one of two keys in each life,
+ * until the power is gone. What was saved before it went is there after it; of
+ * what was being saved, the old one or the new one. False: it was not cut. */
 static bool live_until_cut(struct mst_flash_check *check) {
     int last[2] = {-1, -1}, rc, found;
     unsigned round = 0;

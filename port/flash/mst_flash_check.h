@@ -1,7 +1,7 @@
 /*
- * What a flash driver must do, and what the store on it promises, as a test that
- * runs wherever the driver does: on a desktop or on the device itself. Power is
- * cut, as far as software can, at every erasure and every write.
+ * What a flash driver must do, and what the store on it promises, as a test
+ * that runs wherever the driver does: on a desktop or on the device itself.
+ * Power is cut, as far as software can, at every erasure and every write.
  *
  * It erases both sectors some hundred times, so a device should give it 512
  * bytes, or its smallest sector, and not the flash that it keeps things in. It

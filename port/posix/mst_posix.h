@@ -131,7 +131,8 @@ enum mst_posix_error {
     /* No regular file, another user's, or open to others: it is neither loaded
      * nor replaced. */
     MST_POSIX_ERR_TOKEN_ACCESS = -1008,
-    /* A file of tokens that was cut off, damaged, or is too large: not loaded. */
+    /* A file of tokens that was cut off, damaged, or is too large: not
+     * loaded. */
     MST_POSIX_ERR_TOKEN_DAMAGED = -1009,
     /* Another client was saving all the time: nothing was saved. */
     MST_POSIX_ERR_TOKEN_BUSY = -1010,
@@ -159,8 +160,8 @@ int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
 /*
  * Keeps access tokens in this file (borrowed for the port's life) for the next
  * start of the program. Clients may share a file, also those of other threads
- * and processes: for each client_id, auth_url and scope there is a token, up
- * to MST_POSIX_TOKENS_MAX. Beyond, the one that was saved first makes room;
+ * and processes: for each client_id, auth_url and scope there is a token, up to
+ * MST_POSIX_TOKENS_MAX. Beyond, the one that was saved first makes room;
  * expired ones are dropped whenever another is saved. To be called before
  * mst_client_init(). Returns 0 or MST_ERR_ARGUMENT.
  *
@@ -171,9 +172,10 @@ int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
  * where only this user can write.
  *
  * Saving takes the lock of an empty file next to it, which stays there (.lock
- * after the path), and writes another one first (.new). Where another client holds it, saving waits for some 10 ms
- * and then gives up: the token is used, but not kept for the next start, and
- * one that was refused is tried once more then.
+ * after the path), and writes another one first (.new). Where another client
+ * holds it, saving waits for some 10 ms and then gives up: the token is used,
+ * but not kept for the next start, and one that was refused is tried once more
+ * then.
  *
  * No error ends a connection. posix->token_error is the last one, also after
  * the file was repaired. Loading and saving take 38 KB of stack and wipe what

@@ -43,7 +43,7 @@ struct mst_proxy_link {
     char request[MST_PROXY_REQUEST_LEN];
     uint16_t request_len, sent;
     uint16_t head_len;  /* bytes of responses so far, with interim ones */
-    int16_t status;     /* its status so far, digit by digit */
+    int16_t status;     /* of the current response, digit by digit */
     int address;        /* of the proxy, or -1 */
     uint32_t begin_ms;  /* when that address was first tried */
     uint8_t line_len;   /* bytes of the status line read so far */

@@ -1,7 +1,7 @@
 /*
- * Flash in a file of the host, by Arm's semihosting: for firmware in QEMU, whose
- * boards have no flash that a program can write, or under a debugger such as
- * OpenOCD. On a board, a driver for its flash takes the place of this one.
+ * Flash in a file of the host, by Arm's semihosting: for firmware in QEMU,
+ * whose boards have no flash that a program can write, or under a debugger such
+ * as OpenOCD. On a board, a driver for its flash takes the place of this one.
  *
  * It behaves as flash does: erasing sets all bits of a sector, programming only
  * clears bits, and power can be cut in the middle of both. Without semihosting

@@ -52,7 +52,7 @@ name = bench
 
 
 def holds(port):
-    """True if books are published: they need the lease."""
+    """True if the gateway holds the lease, so that it publishes books."""
     with contextlib.suppress(OSError):  # it may not listen yet
         return figure(port, "gateway_holds_lease") == 1
 

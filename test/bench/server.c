@@ -231,6 +231,9 @@ static void prepare(const struct connection *connections, size_t number,
     for (size_t i = number; i < order->messages; i += order->connections) {
         const struct corpus_message *m = &corpus->messages[i % corpus->count];
 
+        if (m->len > FRAME_MAX - BENCH_FRAME_HEADER) {
+            die("message too long");
+        }
         len += bench_frame(record + len, 0x81, corpus->text + m->at, m->len);
         if (order->record == 1) {
             put(connection, record, len);

@@ -16,7 +16,7 @@ has a .txt with:
     forms ...            forms of the full run; without this line, all
     function NAME        function of the next lines, in mini_stream.c or jsmn.h
     at LINE              a line of the function; the annotations below it tell
-                         states apart; an assertion that does not hold is an
+                         states apart; an assertion that Eva cannot show is an
                          alarm
     promise FUNCTION     its contract is below
     promised [FORM] FUNCTION...  not analysed here (or in this form): replaced

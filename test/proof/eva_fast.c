@@ -1,7 +1,9 @@
 /*
  * The fast lane: a piece of any bytes, from any state of the decoder, which is
  * also asserted afterwards. Functions that pass parts of a message are
- * promised. SPDX-License-Identifier: 0BSD
+ * promised.
+ *
+ * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
 #include "mini_stream.c"

@@ -1,7 +1,9 @@
 /*
  * Functions that pass parts of a message in a piece: a text, a time, a number,
  * a market. The part begins anywhere in the piece, which ends at the array's
- * end. SPDX-License-Identifier: 0BSD
+ * end.
+ *
+ * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
 #include "eva_none.h"

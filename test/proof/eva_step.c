@@ -1,7 +1,9 @@
 /*
  * The handling of a value, of a scalar's text and of an end, from any state of
  * the decoder, which is also asserted afterwards: at any place in a piece of
- * any bytes. SPDX-License-Identifier: 0BSD
+ * any bytes.
+ *
+ * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
 #include "mini_stream.c"

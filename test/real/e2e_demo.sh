@@ -70,17 +70,17 @@ check "make asks for what is not there" asks_for_packages -kj4
 
 # ---- The README's example ----
 
-# It names the variables that it needs.
-names() {
+refuses_missing_urls() {
     local status=0
     env -u MINI_STREAM_WS_URL -u MINI_STREAM_AUTH_URL "$@" \
         "$BUILD/first" >"$work/out" 2>"$work/err" || status=$?
-    [ "$status" -eq 1 ] && [ ! -s "$work/out" ] && [ "$(<"$work/err")" = \
-        "Set MINI_STREAM_WS_URL and MINI_STREAM_AUTH_URL." ]
+    [ "$status" -eq 1 ] && [ ! -s "$work/out" ] &&
+        [ "$(<"$work/err")" = "not a usable URL" ]
 }
 
-check "first without variables" names
-check "first with one of them" names MINI_STREAM_WS_URL=wss://localhost
+check "first without variables" refuses_missing_urls
+check "first with one of them" refuses_missing_urls \
+    MINI_STREAM_WS_URL=wss://localhost
 
 # ---- The README's lines by hand ----
 

@@ -95,8 +95,8 @@ TEST_CASE(test_wrong_drivers_are_found) {
     }
 }
 
-/* A boot loop wears flash out in years: a sector is erased once in as many boots
- * as seeds fit into it. */
+/* A boot loop wears flash out in years: a sector is erased once in as many
+ * boots as seeds fit into it. */
 TEST_CASE(test_wear) {
     static const char secret[] = "32 bytes that the factory gave it";
     uint8_t seed[MST_FLASH_SEED_LEN];

@@ -197,7 +197,6 @@ TEST_CASE(travel_rule_metadata_may_not_contradict_itself) {
 
 /* ---- The body of a request ---- */
 
-/* Expects the body of a request, also in a buffer of exactly its length. */
 static size_t write_body(void *out, size_t cap,
                          const struct mst_address_request *request) {
     struct out o = {out, cap, 0, 0};
@@ -207,6 +206,7 @@ static size_t write_body(void *out, size_t cap,
     return o.len;
 }
 
+/* Expects the body of a request, also in a buffer of exactly its length. */
 static void expect_written(const char *expected,
                            const struct mst_address_request *request) {
     size_t len = strlen(expected);
@@ -361,6 +361,7 @@ TEST_CASE(the_body_is_the_same_in_pieces_of_any_size) {
 
     for (size_t i = 0; i < COUNT(requests); i++) {
         size_t len = write_body(whole, sizeof whole, &requests[i]);
+        assert_in_range(len, 1, sizeof whole);
         for (size_t step = 1; step <= len + 1; step++) {
             size_t at = 0;
             while (at < len) {
@@ -380,6 +381,7 @@ TEST_CASE(a_window_shows_its_part_of_the_body_alone) {
 
     for (size_t i = 0; i < COUNT(requests); i++) {
         size_t len = write_body(whole, sizeof whole, &requests[i]);
+        assert_in_range(len, 1, sizeof whole);
         for (size_t skip = 0; skip <= len + 1; skip++) {
             size_t left = skip < len ? len - skip : 0;
             for (size_t cap = 0; cap <= left + 1; cap++) {

@@ -358,7 +358,6 @@ TEST_CASE(numbers_are_written_in_plain_notation) {
 }
 
 TEST_CASE(numbers_out_of_range_are_cut_off_to_fit) {
-
     for (int exponent = INT8_MIN; exponent <= INT8_MAX; exponent++) {
         struct mst_decimal value = {INT64_MIN, (int8_t)exponent, false};
 

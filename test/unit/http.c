@@ -241,10 +241,12 @@ static const char *url_with_path(size_t len) {
 }
 
 TEST_CASE(a_url_is_taken_or_refused) {
-    expect_url(0, url_with_host(MST_HOST_MAX));
-    expect_url(0, url_with_path(MST_PATH_MAX));
-    expect_url(MST_ERR_URL, url_with_host(MST_HOST_MAX + 1));
-    expect_url(MST_ERR_URL, url_with_path(MST_PATH_MAX + 1));
+    for (int len = MST_HOST_MAX; len <= MST_HOST_MAX + 1; len++) {
+        int rc = len > MST_HOST_MAX ? MST_ERR_URL : 0;
+        expect_url(rc, printed("wss://%0*d", len, 7)); /* digits only */
+        expect_url(rc, printed("ws://%0*d:80", len, 7));
+        expect_url(MST_ERR_URL, printed("http://%0*d", len, 7));
+    }
 }
 
 /* A host and a path of the greatest length, and one byte more. */

@@ -86,7 +86,6 @@ TEST_CASE(every_form_of_rfc_3339_is_read) {
 }
 
 TEST_CASE(a_leap_second_is_the_first_of_the_next_minute) {
-
     expect_time("1990-12-31T23:59:60Z", utc(1991, 1, 1, 0, 0, 0) * 1000000000);
     expect_time("1990-12-31T15:59:60-08:00",
                 utc(1991, 1, 1, 0, 0, 0) * 1000000000);

@@ -1,7 +1,7 @@
 /*
- * Stand-in for FreeRTOS's headers: declares what mst_sockets_freertos.h uses, to
- * compile it on a host (test/real/run_packages.py). With freertos.c it also runs
- * there, over lwIP (test/lwip/tap.c).
+ * Stand-in for FreeRTOS's headers: declares what mst_sockets_freertos.h uses,
+ * to compile it on a host (test/real/run_packages.py). With freertos.c it also
+ * runs there, over lwIP (test/lwip/tap.c).
  *
  * SPDX-License-Identifier: 0BSD
  */

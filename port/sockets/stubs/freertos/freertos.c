@@ -1,6 +1,6 @@
 /*
- * What mst_sockets_freertos.h calls of FreeRTOS, by POSIX threads. Each mutex is
- * a semaphore; ticks begin half a second before their count overflows.
+ * What mst_sockets_freertos.h calls of FreeRTOS, by POSIX threads. Each mutex
+ * is a semaphore; ticks begin half a second before their count overflows.
  *
  * SPDX-License-Identifier: 0BSD
  */
