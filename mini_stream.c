@@ -550,7 +550,7 @@ HOT uint64_t decimal_digits(uint64_t digits) {
     return digits * (1 + (UINT64_C(10000) << 32)) >> 32;
 }
 
-/* Finds a number's shape; false if the word does not begin with a number. */
+/* Finds a number's shape, or false. others, of decimal_others(), is not 0. */
 static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
                                  uint64_t others) {
     uint64_t first = (others & (0 - others)) >> 7;
@@ -5286,7 +5286,7 @@ static bool transport_keep(const struct mst_transport *t,
 
 #endif
 
-/* The engine, or NULL without TLS. With MST_NO_TLS, no calls of it remain. */
+/* The engine, or NULL. With MST_NO_TLS, an optimiser drops all calls of it. */
 #ifndef MST_NO_TLS
 #define TLS_ENGINE(t) ((t)->secured ? &(t)->tls->eng : NULL)
 #else
@@ -5498,7 +5498,7 @@ static void transport_got(struct mst_transport *t, size_t len) {
  * Timers, and what objects may share: credentials, trust anchors, tokens, TLS
  * sessions, and until when the service wants no requests. Times are in ms, and
  * wrap: a timer that is found due is disarmed, so that no past instant is ever
- * compared. An access looks at all its timers when the first is due, no sooner.
+ * compared. An access looks at all its timers when the first is due.
  * ------------------------------------------------------------------------ */
 
 #define TIMER_NONE UINT32_MAX                /* ms: never */
@@ -8748,7 +8748,7 @@ void mst_client_wipe(struct mst_client *client) {
  * 22 transfer
  *
  * Creates and updates addresses, by one PUT request at a time. Repeating a PUT
- * does no harm, so it is repeated until there is an answer.
+ * does no harm, so it is repeated until there is an answer or put_ms is over.
  *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------

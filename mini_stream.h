@@ -296,7 +296,7 @@ struct mst_endpoint {
 };
 #define MST_PORT_SECURE 1u /* the port does TLS itself: it gets plain bytes */
 /* A recv that returns less than requested has emptied the socket. The library
- * does not call it again in this poll, unless a timer expires. */
+ * calls it again after a poll returned 0, or if it may have ended since. */
 #define MST_PORT_DRAINS 2u
 /* Returned by connect of a secure port during the TLS handshake: the state is
  * MST_STATE_TLS, with a deadline of tls_ms. */
@@ -955,7 +955,7 @@ struct mst_stats {
     uint32_t errors[MST_BANDS]; /* failures: [1] the port's, [2] TLS... */
     int last_error;             /* and the last one */
     /* The last and the longest lag of this connection, ns: a message's age when
-     * it is received, minus the least age of the messages before. Snapshots and
+     * it is received, minus the least such age so far. Snapshots and
      * executions do not count: their times may rightly be old. */
     int64_t lag_ns, lag_max_ns;
     struct mst_high_water high;
@@ -994,8 +994,8 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
  * market is copied; NULL for MST_HEARTBEAT. book, for MST_MARKET_DATA or NULL,
  * is kept up to date, and borrowed until the subscription ends; it is emptied
  * if it belonged to another market. Data is matched to subscriptions by the
- * exact name of the market, or else by the only one that differs just in upper
- * and lower case. Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT,
+ * exact name of the market, or else by the only one that differs just in case
+ * (ASCII). Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT,
  * _CLOSED. */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book);

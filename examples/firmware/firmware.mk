@@ -11,7 +11,7 @@ FIRMWARE_BOARDS = lm3s6965evb mps2-an386
 lm3s6965evb = -mcpu=cortex-m3 -DBOARD_MHZ=50 -DDEVICE_WATCHDOG=0x40000000
 mps2-an386 = -mcpu=cortex-m4 -DBOARD_MHZ=25 -DDEVICE_WATCHDOG=0x40008000
 firmware_board = $(or $(FIRMWARE_BOARD),$(firstword $(FIRMWARE_BOARDS)))
-$(if $(filter $(FIRMWARE_BOARDS),$(firmware_board)),,$(error \
+$(if $(filter-out $(FIRMWARE_BOARDS),$(firmware_board)),$(error \
 	FIRMWARE_BOARD=$(FIRMWARE_BOARD) is not one of: $(FIRMWARE_BOARDS)))
 # FIRMWARE_CPU: another processor to compile for; the board's must run its code.
 

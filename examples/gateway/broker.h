@@ -113,7 +113,8 @@ void broker_report_free(struct broker_report *report);
 
 void broker_stats(struct broker *broker, struct broker_stats *stats);
 
-/* Sends queued orders, gives the lease back and ends the threads. */
+/* Sends queued orders for a second at most, drops the rest, gives the lease back
+ * and ends the threads. */
 void broker_end(struct broker *broker);
 
 #endif

@@ -346,6 +346,12 @@ def tool(name, *arguments):
                           stdout=subprocess.PIPE).stdout
 
 
+def test_unknown_board():
+    said = subprocess.run(["make", "-n", "FIRMWARE_BOARD=nosuch", "help"],
+                          capture_output=True, text=True, check=False)
+    check(said.returncode and "nosuch is not one of: " in said.stderr, said)
+
+
 def test_sizes():
     for image, bars in BARS.items():
         elf = os.path.join(IMAGES, image + ".elf")

@@ -104,8 +104,9 @@ def test_cmake_subdirectory(project):
     check("mst_mock" not in project.run("sh", "-c", "find . -name '*.o'"),
           "what nobody uses is built")
     project.run("cmake", "--build", ".", "--target", *(
-        f"mst_{port}" for port in ("proxy", "openssl", "primitives", "cares",
-                                   "sockets", "mock", "conform")))
+        f"mst_{port}" for port in ("proxy", "openssl", "mbedtls", "primitives",
+                                   "cares", "sockets", "flash", "mock",
+                                   "conform")))
 
 
 def test_cmake_fetch_content(project):

@@ -338,6 +338,12 @@ static const char *expected; /* the case that must fail */
 static const char *reason;   /* NULL: any */
 static bool found;
 
+/* The port does not wake the program, which waits for its own time to end. */
+static void oversleep(void *context) {
+    (void)context;
+    mst_mock_advance(&mock, 100000);
+}
+
 static void report_wrong(void *context, const char *name, const char *why) {
     (void)context;
     found |= why != NULL && strcmp(name, expected) == 0 &&
@@ -354,6 +360,7 @@ TEST_CASE(test_wrong_ports_are_found) {
         int is, said;     /* for recv_says() */
         uint32_t data_ms; /* latency: a close loses data under way */
         const char *why;  /* NULL: any */
+        void (*wait_woken)(void *context);
     } cases[] = {
         {"has clocks", WITH(now_ms, now_back)},
         {"has clocks", WITH(now_ms, now_stands)},
@@ -375,6 +382,7 @@ TEST_CASE(test_wrong_ports_are_found) {
          .said = MST_ERR_EOF},
         {"tells of a refusal", WITH(connect, connect_anyhow)},
         {"tells of an unknown name", WITH(resolve, resolve_always)},
+        {"wakes who waits", .wait_woken = oversleep},
         {"closes at any time",
          .port = {.close = close_leaves, .recv = recv_left}},
         {"leaves room for others", WITH(recv, recv_in_turn)},
@@ -391,6 +399,7 @@ TEST_CASE(test_wrong_ports_are_found) {
         begin_run(0);
         mock.plan.data_ms = cases[i].data_ms;
         conform.report = report_wrong;
+        conform.wait_woken = cases[i].wait_woken;
         conform.port.resolve =
             wrong->resolve != NULL ? wrong->resolve : resolve;
         conform.port.connect =
