@@ -47,7 +47,6 @@ class Browser(contextlib.AbstractContextManager):
         self.added = []
         self.size(1280, 900)
 
-
     def __exit__(self, *_):
         self.driver.quit()
 

@@ -40,7 +40,6 @@ class Nats(contextlib.AbstractContextManager):
         check(self.lines.readline() == b"PONG\r\n", "no PONG")
         self.inboxes = 0
 
-
     def __exit__(self, *_):
         self.lines.close()
         self.socket.close()

@@ -182,7 +182,7 @@ class Peer:
             return False
 
     def end(self, notify=False):
-        """The same, after a close_notify if asked for."""
+        """Sends a close_notify if asked for, then hangs up."""
         if notify:
             self.close_notify()
         hang_up(self.socket)
@@ -314,7 +314,6 @@ class Tool(contextlib.AbstractContextManager):
 
     def err(self):
         return read_file(self.paths[1])
-
 
     def wait(self):
         try:

@@ -42,7 +42,6 @@ class Copy(tempfile.TemporaryDirectory):
         os.mkdir(os.path.join(self.path, "home"))
         return self
 
-
     def environment(self):
         kept = environment_with(HOME=os.path.join(self.path, "home"),
                                 TMPDIR=self.path)

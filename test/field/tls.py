@@ -14,7 +14,7 @@ from e2e import check, equal  # pylint: disable=wrong-import-position
 import interop_tls as lab  # pylint: disable=wrong-import-position
 from interop_tls import (CERTIFICATES, CONFIG, HANDSHAKE, NETWORK, matches)
 from tls_certificates import ISSUER, SERVER
-from tls_lab import Peer, Server, hang_up
+from tls_lab import Peer, Server
 
 NAMED = SERVER.format("DNS:localhost")
 PATH = ISSUER.replace("TRUE", "TRUE, pathlen:{}")
@@ -75,7 +75,8 @@ def test_no_extended_master_secret():
         hello = connection.recv(65536)
         asked.append(b"\x00\x17\x00\x00" in hello)
         connection.sendall(b"\x15\x03\x03\x00\x02\x02\x28")
-        hang_up(connection)
+        while connection.recv(65536):
+            pass
 
     with Server(handler) as server:
         lab.passing(server.port, HANDSHAKE)

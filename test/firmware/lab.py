@@ -74,7 +74,7 @@ class Exchange(Sandbox):
 
 
 class Lab:
-    """A network with some services, and a board."""
+    """A network with some services, and a board that is off."""
 
     def __init__(self, *options, chain="ec", ciphers=CHACHA20, image="any.elf",
                  seeded=True, dhcp=True, clock=True, peer=False, settings=()):

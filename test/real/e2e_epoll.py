@@ -31,8 +31,6 @@ def running(**faults):
             yield sandbox
 
 
-
-
 class Program(contextlib.AbstractContextManager):
     """A running `epoll`, with both outputs in one pipe."""
 
@@ -55,7 +53,6 @@ class Program(contextlib.AbstractContextManager):
         """Reads until both markets have appeared."""
         for market in MARKETS:
             self.read_until(market + r" [0-9]+(\.[0-9]+)?")
-
 
     def end(self, number):
         """Ends it by a signal; both streams must close without an error."""

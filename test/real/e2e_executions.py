@@ -14,8 +14,6 @@ RATE = 100
 WANTED = 100  # executions of each market
 
 
-
-
 async def truth(client, *query):
     """Returns (the response, its executions)."""
     return await while_reading(client, client.service.executions, *query)
@@ -50,8 +48,6 @@ async def follow(*options):
     async with with_enough(*options, before_s=1) as client:
         for market in MARKETS:
             await compare(client, market)
-
-
 
 
 async def test_the_text_is_that_of_the_message():

@@ -112,8 +112,6 @@ class Tool(Reader):
 sandbox_of = functools.partial(e2e.sandbox_of, kind=Service)
 
 
-
-
 @contextlib.contextmanager
 def tool_of():
     """A mini-stream that has all it wants, with its own sandbox."""
@@ -274,8 +272,6 @@ def test_token_429_with_retry_after_as_a_date():
     check(wait_of(line) == 300, line)
 
 
-
-
 def test_token_503_twice(tool):
     tool.set(**NEW_TOKEN, token={"status": 503, "count": 2})
     tool.until(lambda: tool.count("HTTP status 503") == 2, "503")
@@ -307,10 +303,7 @@ def test_revoked_and_open(tool):
     tool.streams()
 
 
-
-
 # ---- The stream ----
-
 
 
 def unanswered(carried_out):

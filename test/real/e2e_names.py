@@ -28,7 +28,7 @@ A, CNAME, AAAA = 1, 5, 28
 NXDOMAIN, SERVFAIL = 3, 2
 TRUNCATED = 0x0200
 
-# Our addresses, and unused ones: packets to them vanish.
+# Our addresses, and unused ones: packets to the unused ones vanish.
 OWN4, OWN6 = "192.0.2.5", "2001:db8::5"
 LOST4, LOST6 = "192.0.2.66", "2001:db8::66"
 NETWORK = f"""

@@ -44,8 +44,6 @@ async def recording(*options, quirks=(), seconds=SECONDS):
         yield path, client
 
 
-
-
 def texts(client, channel, market):
     """The texts of these messages as they came, without snapshots."""
     return [raw for raw, message in zip(client.raw, client.messages)

@@ -99,7 +99,8 @@ def test_environment(proxy):
 
 
 def test_locales(proxy):
-    """The capital of i is not in ASCII in Turkish and Azeri."""
+    """Names of settings and hosts are found in Turkish and Azeri, too, whose
+    capital of i is not in ASCII."""
     there = ("--auth-url", "https://exchange.invalid")
     for name in ("tr_TR.ISO-8859-9", "tr_TR.UTF-8", "az_AZ.UTF-8"):
         language, charset = name.split(".")

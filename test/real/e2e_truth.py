@@ -69,8 +69,6 @@ class Service(Sandbox):
             for side in ("bids", "asks")])
 
 
-
-
 # ---- The client ----
 
 class Book:

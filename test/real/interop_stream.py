@@ -82,7 +82,6 @@ class Stream(contextlib.AbstractContextManager):
         self.tool.end()
         equal(self.tool.failures(), [], "errors")
 
-
     def __exit__(self, *failure):
         self.tool.__exit__(*failure)
         for server in (self.server, self.auth):

@@ -314,7 +314,6 @@ TEST_CASE(entropy_not_ready_is_an_error) {
 /* ---- Resolver ---- */
 
 TEST_CASE(addresses_need_no_wait) {
-
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(resolve_once(hosts[i], 80), 1);
         assert_int_equal(links[0].set, -1);
@@ -430,7 +429,6 @@ TEST_CASE(no_descriptor_is_an_error) {
 /* ---- Connect ---- */
 
 TEST_CASE(connects_and_passes_bytes) {
-
     for (size_t i = 0; i < 2; i++) {
         int peer = connected_pair(hosts[i]);
         int fd = links[0].fd;

@@ -7,7 +7,7 @@
  *   close     closes the link while the name resolves; prints the numbers of
  *             descriptors and threads left, and the duration of close() in ms
  *   wait      COUNT clients connect and wait by mst_posix_wait()
- *   own       the same with mst_posix_pollfds() and an own loop; both print
+ *   own       the same with mst_posix_pollfds() and its own loop; both print
  *             the first client's address and the number of waits
  *
  * SPDX-License-Identifier: 0BSD

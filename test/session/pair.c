@@ -573,7 +573,6 @@ TEST_CASE(test_full_on_one_of_them) {
 
 /* Only the follower has no free slot: the leader's is freed again. */
 TEST_CASE(test_full_on_the_follower) {
-
     session_begin();
     session_start_pair(0);
     fill_from(1);

@@ -255,7 +255,8 @@ static void token_kinds(void) {
         end("lives");
     }
     begin_stream();
-    session.service.token_body = SERVICE_ENDLESS;
+    session.service.token_body =
+        "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"Bearer\"}";
     played_run(10 * SESSION_MINUTE);
     end("without end");
 }

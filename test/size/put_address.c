@@ -38,7 +38,7 @@ int main(void) {
                                  event.as.address.http_status,
                                  event.as.address.retry_ms);
             }
-            mst_transfer_close(&transfer); /* polls until MST_ERR_CLOSED */
+            mst_transfer_close(&transfer); /* more polls follow */
         } else if (rc > 0 && event.type == MST_EVENT_CLOSED) {
             board_show_error(event.as.failure.error, event.as.failure.detail,
                              event.as.failure.retry_ms);

@@ -73,7 +73,8 @@ class Desk(contextlib.ExitStack):
 
 
 def ladder_of(lines):
-    """Rows (price, amount, total, bar) of asks and bids, and the middle."""
+    """Rows (price, amount, total, bar) of asks and bids, each with the best first,
+    and the line between them."""
     middle = next(i for i, line in enumerate(lines) if "spread" in line)
 
     def rows(numbers):
