@@ -1,9 +1,8 @@
 /*
  * mini_stream: client for an order-routing exchange's streaming interface.
  *
- * Two files, C99, no allocation: the caller owns every byte. Programs and ports
- * include this header and nothing else of the library. "Specification" is that
- * of the interface, which the exchange gives to its customers.
+ * Two files, C99, no allocation: the caller owns every byte. "Specification" is
+ * that of the interface, which the exchange gives to its customers.
  *
  * Conventions: a call that can fail returns 0 or a positive number on success,
  * and a negative mst_error otherwise. Texts are UTF-8 and end with a NUL; those
@@ -30,6 +29,7 @@
 extern "C" {
 #endif
 
+/* The version of this header. */
 #define MST_VERSION "0.1.0"
 
 /* ---- Limits ----------------------------------------------------------------
@@ -413,6 +413,7 @@ struct mst_execution {
     bool repeat; /* in a pair: the other connection may report it, too. If both
                   * do, at least one of the two is marked */
 };
+/* The kind of a request. */
 enum mst_action { MST_SUBSCRIBE, MST_UNSUBSCRIBE, MST_SUBSCRIPTION_LIST };
 /* One entry of a response (specification, sections 2.1 and 4.1). */
 struct mst_entry {
@@ -446,8 +447,7 @@ struct mst_failure {
     int error;            /* mst_error */
     enum mst_state stage; /* in which it happened */
     bool permanent;       /* somebody must change something: retried slowly */
-    uint32_t retry_ms;    /* until the next attempt, if one follows. A
-                           * Retry-After that is a date counts as 300 s */
+    uint32_t retry_ms;    /* until the next attempt, if one follows */
     int detail;           /* BearSSL's code, or the port's number */
     int http_status;
     int ws_code;        /* close code received (RFC 6455, section 7.4) */
@@ -487,6 +487,7 @@ enum mst_event_type {
     MST_EVENT_LEADER,        /* in a pair, this link leads from now on */
     MST_EVENT_UNKNOWN        /* message of an unknown kind: unknown */
 };
+/* What a poll returns. */
 struct mst_event {
     enum mst_event_type type;
     int link;              /* the number of its link */
@@ -980,9 +981,8 @@ enum mst_state mst_link_state(const struct mst_link *link);
 const struct mst_stats *mst_link_stats(const struct mst_link *link);
 
 /* mst_client_init(client, config, port, memory) initialises a client. config is
- * copied; what it points to, port and memory are borrowed until mst_poll() has
- * returned MST_ERR_CLOSED or mst_client_wipe() was called. Of the port only
- * now_ms is called. Returns 0 or a caller's error. */
+ * copied; what it points to, port and memory are borrowed until the client is
+ * wiped or a poll returns MST_ERR_CLOSED. Returns 0 or a caller's error. */
 #define mst_client_init(client, ...) \
     mst_client_init_checked(client, MST_BUILD(*(client)), __VA_ARGS__)
 int mst_client_init_checked(struct mst_client *client, uint32_t build,
