@@ -49,9 +49,9 @@ void journal_free(struct journal *journal) {
 
 /* Frees the text. Makes it valid UTF-8 for JSON: it may have any bytes. */
 static json_t *text_json(char *text) {
-    g_autofree char *owned = text;
     g_autofree char *valid = text ? g_utf8_make_valid(text, -1) : NULL;
 
+    g_free(text);
     return valid ? json_string(valid) : json_null();
 }
 

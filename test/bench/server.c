@@ -173,10 +173,24 @@ static void put_answer(const struct connection *connection, const char *text) {
 
 /* Reads a request's path; false if it is malformed. */
 static bool order_read(const char *request, struct order *order) {
-    return sscanf(request, "GET /%zu/%u/%u/%u/%u ", &order->messages,
-                  &order->record, &order->rate, &order->markets,
-                  &order->connections) == 5 &&
-           order->markets >= 1 && order->markets <= CORPUS_MARKETS_MAX &&
+    unsigned long numbers[5];
+
+    request += strncmp(request, "GET ", 4) == 0 ? 4 : 0;
+    for (size_t i = 0; i < 5; i++) {
+        char *end;
+
+        if (*request != '/') {
+            return false;
+        }
+        numbers[i] = strtoul(request + 1, &end, 10);
+        request = end;
+    }
+    order->messages = numbers[0];
+    order->record = (unsigned)numbers[1];
+    order->rate = (unsigned)numbers[2];
+    order->markets = (unsigned)numbers[3];
+    order->connections = (unsigned)numbers[4];
+    return order->markets >= 1 && order->markets <= CORPUS_MARKETS_MAX &&
            order->connections >= 1 && order->connections <= CONNECTIONS_MAX;
 }
 
