@@ -263,7 +263,7 @@ def test_unit_test(project):
     live = "mst_book_state(&book) == MST_BOOK_LIVE"
     lost = f"({live} || mst_book_reason(&book) == MST_BOOK_RECONNECT)"
     for tls in ("-DMST_NO_TLS", "-UMST_NO_TLS"):
-        cc = " ".join([CC, *OPTIONS, "-std=c99", "-g", tls,
+        cc = " ".join([CC, *OPTIONS, "-std=c99", "-O1", tls,
                        "-fsanitize=address,undefined",
                        "-fno-sanitize-recover=all"])
         project.run("sh", "-c", f"{cc} -c m*.c && "
