@@ -2,12 +2,12 @@
 #include "address_store.h"
 
 #include "feed.h"
+#include "state.h"
 #include "writer.h"
 
 #include <fcntl.h>
 #include <gio/gio.h>
 #include <sqlite3.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define BUSY_MS 5000 /* to wait for another process */
@@ -54,6 +54,18 @@ struct address_store {
 
 static bool succeeded(const struct address_store *store, int rc,
                       GError **error) {
+    int kind = rc & 0xff; /* without the extension */
+
+    if (kind == SQLITE_FULL || kind == SQLITE_IOERR ||
+        kind == SQLITE_CANTOPEN) {
+        int number = 0;
+
+        sqlite3_file_control(store->database, "main", SQLITE_FCNTL_LAST_ERRNO,
+                             &number);
+        return state_failed(error, "addresses.db",
+                            number != 0 ? g_strerror(number)
+                                        : sqlite3_errmsg(store->database));
+    }
     if (rc != SQLITE_OK && rc != SQLITE_ROW && rc != SQLITE_DONE) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_FAILED, "addresses.db: %s",
                     sqlite3_errmsg(store->database));
@@ -69,8 +81,7 @@ struct address_store *address_store_open(const char *directory,
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     bool ok;
 
-    if (fd >= 0) { /* earlier versions left it open to others */
-        fchmod(fd, 0600);
+    if (fd >= 0) { /* SQLite would open it to others */
         close(fd);
     }
     ok = succeeded(store, sqlite3_open(path, &store->database), error);

@@ -1,6 +1,8 @@
 /* The CA and the server certificate. SPDX-License-Identifier: 0BSD */
 #include "certificate.h"
 
+#include "state.h"
+
 #include <gnutls/crypto.h>
 #include <gnutls/x509.h>
 #include <stdbool.h>
@@ -94,9 +96,8 @@ static bool identity_load(struct identity *identity, GError **error) {
 
 static bool save_pem(const char *path, gnutls_datum_t *pem, int mode,
                      GError **error) {
-    bool ok = g_file_set_contents_full(
-        path, (const char *)pem->data, (gssize)pem->size,
-        G_FILE_SET_CONTENTS_CONSISTENT, mode, error);
+    bool ok =
+        state_write(path, (const char *)pem->data, pem->size, mode, error);
 
     gnutls_free(pem->data);
     pem->data = NULL;

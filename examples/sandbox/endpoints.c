@@ -2,9 +2,11 @@
 #include "endpoints.h"
 
 #include "schema.h"
+#include "state.h"
 
 #include <gio/gio.h>
 #include <glib/gstdio.h>
+#include <string.h>
 
 #define PORT(name, needed)                                            \
     SCHEMA_FIELD(name, SCHEMA_NUMBER, .required = (needed), .min = 1, \
@@ -55,13 +57,6 @@ bool endpoints_recall(const struct endpoints *endpoints, struct ports *ports,
     return json != NULL;
 }
 
-static bool write_whole(const char *path, const char *text, GError **error) {
-    return g_file_set_contents_full(path, text, -1,
-                                    G_FILE_SET_CONTENTS_CONSISTENT |
-                                        G_FILE_SET_CONTENTS_DURABLE,
-                                    0666, error);
-}
-
 bool endpoints_tell(struct endpoints *endpoints, const struct ports *ports,
                     GError **error) {
     bool has_page = ports->page != ENDPOINTS_NO_PAGE;
@@ -78,8 +73,10 @@ bool endpoints_tell(struct endpoints *endpoints, const struct ports *ports,
     g_autofree char *text = json_dumps(numbers, JSON_COMPACT);
 
     endpoints->text = json_dumps(urls, JSON_COMPACT);
-    return write_whole(endpoints->ports_path, text, error) &&
-           write_whole(endpoints->path, endpoints->text, error);
+    return state_write(endpoints->ports_path, text, strlen(text), 0666,
+                       error) &&
+           state_write(endpoints->path, endpoints->text,
+                       strlen(endpoints->text), 0666, error);
 }
 
 void endpoints_end(const struct endpoints *endpoints) {

@@ -318,5 +318,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "sandbox: %s\n", error->message);
     }
     options_free(&options);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return ok                                                    ? EXIT_SUCCESS
+           : g_error_matches(error, state_unwritable_quark(), 0) ? START_FAILED
+                                                                 : EXIT_FAILURE;
 }

@@ -8,9 +8,21 @@
 
 #include <glib.h>
 
+/* The domain of errors if the state cannot be written, as on a full disk. */
+GQuark state_unwritable_quark(void);
+
 /* Creates the folder if it is missing, and locks it until the process ends.
- * Returns false and sets the error if another sandbox uses it, or if other
- * users could have changed it. */
+ * Returns false and sets the error if another sandbox uses it, if other users
+ * could have changed it, or if it has a file with the name of one of the
+ * sandbox's, but no lock that a sandbox wrote. */
 gboolean state_lock(const char *path, GError **error);
+
+/* Replaces a file with this content, complete and on disk. mode is reduced by
+ * the umask. */
+gboolean state_write(const char *path, const char *data, size_t len, int mode,
+                     GError **error);
+
+/* Sets the error that a file cannot be written. Returns false. */
+gboolean state_failed(GError **error, const char *path, const char *why);
 
 #endif

@@ -356,10 +356,12 @@ def test_killed_after_the_answer(state):
 
 
 def test_a_database_that_is_none(state):
+    with sandbox_of(state=state):
+        pass
     write_file(os.path.join(state, "addresses.db"),
                "not a database, but a text" * 99)
     said = refusal("--state", state)
-    check("addresses.db" in said, said)
+    check("addresses.db: file is not a database" in said, said)
 
 
 # ---- Faults ----

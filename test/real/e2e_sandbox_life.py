@@ -99,11 +99,17 @@ def test_a_state_for_others(folder):
         refused("belongs to another user")
         os.chown(state, 0, 0)
     check(pathlib.Path(elsewhere).read_bytes() == b"precious", "overwritten")
-    database = os.path.join(state, "addresses.db")
-    for _ in range(2):
-        with running(state):
-            check(os.stat(database).st_mode & 0o777 == 0o600, "addresses.db")
-        os.chmod(database, 0o644)  # as an earlier version did
+    for lock in "", "mine\n":
+        for name in ("endpoints.json", "ca.pem", "addresses.db", "ports.json",
+                     "server-key.pem", "addresses.db-journal", "lock"):
+            write_file(os.path.join(state, "lock"), lock)
+            write_file(os.path.join(state, name), "mine\n")
+            refused(": not written by a sandbox, left as it is")
+            os.unlink(os.path.join(state, name))
+    write_file(os.path.join(state, "notes"), "mine\n")
+    with running(state):
+        mode = os.stat(os.path.join(state, "addresses.db")).st_mode
+        check(mode & 0o777 == 0o600, "addresses.db")
 
 
 def changes_of(watch, name):
@@ -144,7 +150,7 @@ def test_keep_ports(state):
     with running(state, "--keep-ports") as sandbox:  # after kill -9, too
         check(ports(sandbox) == kept, "the same ports")
         with tempfile.TemporaryDirectory() as other:
-            shutil.copy(os.path.join(state, "ports.json"), other)
+            shutil.copytree(state, other, dirs_exist_ok=True)
             error = refusal("--state", other, "--keep-ports")
         check(f"--keep-ports: cannot listen on port {kept[0]}" in error
               and "in use" in error, error)
@@ -159,7 +165,8 @@ def test_keep_ports(state):
 
 
 def test_ports_that_are_damaged(state):
-    path = os.path.join(state, "ports.json")
+    with running(state):
+        path = os.path.join(state, "ports.json")
     for text, said in (
             ("", f"{path}:1: "), ('{"ws":1,\n"auth"', f"{path}:2: "),
             ("[]", f"{path}: must be an object"),

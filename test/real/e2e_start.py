@@ -183,6 +183,15 @@ def test_limit_of_file_size(sandbox):
         done = run_program(*limit, PEM2C, sandbox.ca, stdout=out)
     equal((done.returncode, done.stderr),
           (7, "pem2c: standard output: File too large\n"))
+    for size, name in ((0, "lock"), (10, "lock"), (100, "ca-key.pem"),
+                       (4096, "addresses.db")):
+        state = f"{sandbox.state}/{size}"
+        done = run_program("prlimit", f"--fsize={size}", SANDBOX, "--state",
+                           state)
+        equal(done.returncode, 7, done)
+        check(f"{name}: File too large\n" in done.stderr, done)
+        with sandbox_of(state=state):  # the next start continues
+            pass
 
 
 # ---- Text settings ----
