@@ -56,9 +56,7 @@ static ssize_t read_mark(int folder) {
         openat(folder, "lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t len = fd >= 0 ? read(fd, begin, sizeof begin) : 0;
 
-    if (fd >= 0) {
-        close(fd);
-    }
+    close(fd);
     return len > 0 && memcmp(begin, mark, (size_t)len) != 0 ? -1 : len;
 }
 
@@ -86,18 +84,6 @@ static gboolean check_files(const char *path, int folder, GError **error) {
     return TRUE;
 }
 
-static gboolean write_all(int fd, const char *data, size_t len) {
-    ssize_t n;
-
-    for (; len > 0; data += n, len -= (size_t)n) {
-        n = write(fd, data, len);
-        if (n < 0) {
-            return FALSE;
-        }
-    }
-    return TRUE;
-}
-
 /* The lock lasts until the process ends: its descriptor is never closed. */
 static gboolean lock(const char *path, int folder, GError **error) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -105,7 +91,7 @@ static gboolean lock(const char *path, int folder, GError **error) {
         openat(folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
     if (fd >= 0 && fcntl(fd, F_SETLK, &whole) == 0 &&
-        write_all(fd, mark, MARK_LEN)) {
+        dprintf(fd, "%s", mark) > 0) {
         return TRUE;
     }
     if (fd < 0 || (errno != EACCES && errno != EAGAIN)) {
@@ -118,9 +104,7 @@ static gboolean lock(const char *path, int folder, GError **error) {
     } else {
         refuse(error, path, "in use");
     }
-    if (fd >= 0) {
-        close(fd);
-    }
+    close(fd);
     return FALSE;
 }
 
@@ -140,21 +124,19 @@ gboolean state_lock(const char *path, GError **error) {
     return ok;
 }
 
-gboolean state_write(const char *path, const char *data, size_t len, int mode,
+gboolean state_write(const char *path, const char *text, size_t len, int mode,
                      GError **error) {
     g_autofree char *temporary = g_strconcat(path, ".XXXXXX", NULL);
     int fd = g_mkstemp_full(temporary, O_WRONLY | O_CLOEXEC, mode);
-    gboolean ok = fd >= 0 && write_all(fd, data, len) && fsync(fd) == 0 &&
-                  rename(temporary, path) == 0;
+    gboolean ok = fd >= 0 && dprintf(fd, "%.*s", (int)len, text) >= 0 &&
+                  fsync(fd) == 0 && rename(temporary, path) == 0;
 
     if (!ok) {
         state_failed(error, path, g_strerror(errno));
     }
     if (fd >= 0) {
         close(fd);
-    }
-    if (fd >= 0 && !ok) {
-        unlink(temporary);
+        unlink(temporary); /* unless it was renamed */
     }
     return ok;
 }

@@ -12,14 +12,13 @@
 GQuark state_unwritable_quark(void);
 
 /* Creates the folder if it is missing, and locks it until the process ends.
- * Returns false and sets the error if another sandbox uses it, if other users
- * could have changed it, or if it has a file with the name of one of the
- * sandbox's, but no lock that a sandbox wrote. */
+ * Returns false and sets the error if another sandbox uses it, or if other
+ * users could have changed it. Files that would be replaced must have been
+ * written by a sandbox: the lock shows that. */
 gboolean state_lock(const char *path, GError **error);
 
-/* Replaces a file with this content, complete and on disk. mode is reduced by
- * the umask. */
-gboolean state_write(const char *path, const char *data, size_t len, int mode,
+/* Replaces a file by this text, complete and on disk. The umask reduces mode. */
+gboolean state_write(const char *path, const char *text, size_t len, int mode,
                      GError **error);
 
 /* Sets the error that a file cannot be written. Returns false. */
