@@ -170,8 +170,6 @@ int main(int argc, char **argv) {
     }
     if (argc < 2) {
         print_help(stderr);
-    } else if (is_one_of(argv[1], version)) {
-        fprintf(stderr, "mini-stream %s: takes no arguments\n", argv[1]);
     } else {
         bool help = strcmp(argv[1], "help") == 0;
 

@@ -7,7 +7,6 @@
 
 #include "playback.h"
 
-#include <errno.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,34 +155,31 @@ static int board_make(struct playback *p) {
     return rc;
 }
 
-/* A recording is read twice, so what is not a regular file is copied to one. */
-static const char *input_path(const char *path) {
-    static char copy[32];
+/* A recording is read twice, so a pipe is copied to a file first. */
+static const char *input_path(void) {
     struct stat input;
-    FILE *from, *file;
+    FILE *file = NULL;
     char bytes[65536];
     size_t len;
 
-    path = strcmp(path, "-") == 0 ? "/dev/stdin" : path;
-    if (stat(path, &input) != 0 || S_ISREG(input.st_mode) ||
-        S_ISDIR(input.st_mode)) {
-        return path; /* recording_open() reports errors */
+    if (fstat(STDIN_FILENO, &input) == 0 && !S_ISREG(input.st_mode)) {
+        file = tmpfile();
+        while (file && (len = fread(bytes, 1, sizeof bytes, stdin)) > 0 &&
+               fwrite(bytes, 1, len, file) == len) {}
+        if (!file || ferror(stdin) || !feof(stdin) || fflush(file) != 0 ||
+            dup2(fileno(file), STDIN_FILENO) < 0) {
+            perror("mini-stream: standard input");
+            return NULL;
+        }
+        fclose(file);
     }
-    from = strcmp(path, "/dev/stdin") == 0 ? stdin : fopen(path, "rbe");
-    file = from ? tmpfile() : NULL;
-    while (file && (len = fread(bytes, 1, sizeof bytes, from)) > 0 &&
-           fwrite(bytes, 1, len, file) == len) {}
-    if (!file || ferror(from) || !feof(from) || fflush(file) != 0) {
-        fprintf(stderr, "mini-stream: %s: %s\n", path, strerror(errno));
-        return NULL;
-    }
-    fclose(from);
-    snprintf(copy, sizeof copy, "/dev/fd/%d", fileno(file)); /* stays open */
-    return copy;
+    return "/dev/stdin";
 }
 
 int playback_prepare(struct playback *p, const char *path) {
-    p->path = input_path(path);
+    p->path = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0
+                  ? input_path()
+                  : path;
     return p->path ? EXITS_OK : EXITS_LOCAL;
 }
 
