@@ -226,6 +226,9 @@ def test_part_of_it(lab):
         with subprocess.Popen(["cat", lab.path("r")],
                               stdout=subprocess.PIPE) as cat:
             check(part("--depth", "2", name, stdin=cat.stdout) == whole, name)
+    os.mkfifo(lab.path("fifo"))
+    with subprocess.Popen(["cp", lab.path("r"), lab.path("fifo")]):
+        check(part("--depth", "2", lab.path("fifo")) == whole, "a FIFO")
     data = [line for line in whole if line["type"] == "update"]
     begin, end = data[5]["received"], data[9]["received"]
     begun = time.monotonic()
