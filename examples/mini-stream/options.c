@@ -146,14 +146,14 @@ uint64_t options_seconds(const struct argp_state *state, const char *option,
     while (*at >= '0' && *at <= '9' && ms <= max_ms) {
         ms = ms * 10 + (uint64_t)(*at++ - '0') * 1000;
     }
-    if (at > text && *at == '.') {
+    if (*at == '.') {
         at++;
         for (unsigned unit = 100; *at >= '0' && *at <= '9' && unit > 0; at++) {
             ms += (uint64_t)(*at - '0') * unit;
             unit /= 10;
         }
     }
-    if (at == text || *at != '\0' || ms < min_ms || ms > max_ms) {
+    if (!strpbrk(text, "0123456789") || *at != '\0' || ms < min_ms || ms > max_ms) {
         options_fail(
             state,
             "--%s %s: not a number from %.10g to %.10g, with up to three "
@@ -307,6 +307,10 @@ static void options_check(const struct argp_state *state,
                                 "--metrics");
         }
         return;
+    }
+    if (options->record && strcmp(options->record, "-") == 0) {
+        options_fail(state, "a recording cannot go to standard output: give a "
+                            "file instead of '-'");
     }
     if (options->channels == 0) {
         options->channels = CHANNELS_ALL;
