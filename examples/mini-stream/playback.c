@@ -71,6 +71,9 @@ static bool contents_take(struct contents *contents, struct hsearch_data *names,
         return true;
     }
     contents->channels |= 1u << item->values[1];
+    if ((size_t)item->values[3] > contents->levels) {
+        contents->levels = (size_t)item->values[3];
+    }
     return item->len == 0 || contents_add(contents, names, item);
 }
 

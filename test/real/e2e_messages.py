@@ -39,6 +39,8 @@ def test_commands():
             ("Watch", "'Watch': did you mean 'watch'?"),
             ("help doctr", "'doctr': did you mean 'doctor'?"),
             ("profiles chek", "chek: did you mean 'check'?"),
+            ("version x", "'version' takes no argument 'x'"),
+            ("--version x", "'--version' takes no argument 'x'"),
             ("xyz abc", "'xyz': see --help")):
         says(USAGE, text, *words.split())
     for words in ("address --help", "help address"):
@@ -58,6 +60,8 @@ def test_values():
             ("--count 0", "--count 0: not a whole number from 1 to")):
         says(USAGE, text, "stream", *words.split(), "BTCUSD")
     for words, text in (("--from yesterday", "neither seconds nor a time"),
+                        ("--speed .5 --from x", "neither seconds nor a time"),
+                        ("--speed .", "not a number from 0.001 to 1000"),
                         ("--speed 0", "not a number from 0.001 to 1000"),
                         ("--raw --to 1", "--raw has no --real-time, --speed")):
         says(USAGE, text, "replay", *words.split(), "/dev/null")
@@ -147,6 +151,9 @@ def test_profiles(sandbox):
             f"worse: {folder}/worse.ini:2: unknown key ws_ur"), strict=True):
         check(line.startswith(text), (line, text))
     equal(0, profiles("check", "work")[0])
-    status, _, err = profiles("check", "wrok")
-    equal(CONFIG, status)
-    check("no profile wrok" in err and err.endswith("did you mean work\n"), err)
+    for words, text in (
+            (("check", "wrok"), f"profile 'wrok', {folder}/wrok.ini: did you "
+             "mean 'work'?"), (("check", "./no"), "profile './no'"),
+            (("show",), "default profile")):
+        equal((CONFIG, "", f"mini-stream: there is no {text}\n"),
+              profiles(*words))
