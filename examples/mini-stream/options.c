@@ -153,7 +153,8 @@ uint64_t options_seconds(const struct argp_state *state, const char *option,
             unit /= 10;
         }
     }
-    if (!strpbrk(text, "0123456789") || *at != '\0' || ms < min_ms || ms > max_ms) {
+    if (!strpbrk(text, "0123456789") || *at != '\0' || ms < min_ms ||
+        ms > max_ms) {
         options_fail(
             state,
             "--%s %s: not a number from %.10g to %.10g, with up to three "

@@ -81,12 +81,23 @@ def test_urls():
             ("auth", "https://", "it has no host"),
             ("ws", "wss://x:99999", "the port is not a number from 1 to"),
             ("auth", "https://x:9a/p", "the port is not a number from 1 to"),
-            ("ws", "ws://x", "--allow-plain"),
+            ("ws", "ws://x", "not encrypted: it must begin with wss://, "
+             "unless stream, watch or record has --allow-plain"),
+            ("auth", "http://x", "not encrypted: it must begin with https://"),
+            ("ws", "wss://x y", "its host has a character other than"),
+            ("auth", "https://x.:1", "its host has a dot too many"),
+            ("ws", "wss://x?q", "'/' is missing before '?'"),
+            ("auth", "https://x/#f", "'#' or a space is not supported"),
+            ("auth", "https://x/" + 127 * "p", "its path is too long"),
+            ("ws", "wss://[::1", "'[' must be followed by an IPv6 address"),
+            ("ws", "WSS://localhost:1", "before :// must be small ones"),
             ("auth", "https://127.0.0.1:9/p", "--tls openssl")):
         urls = {**good, name: url}
         err = says(CONFIG, f"{name}_url {url}: ", "stream", "BTCUSD",
                    "--ws-url", urls["ws"], "--auth-url", urls["auth"])
         check(text in err, (url, text))
+        if name == "auth":
+            equal(err, says(CONFIG, text, "token", "--auth-url", url))
 
 
 def test_refused(sandbox):
