@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#define _GNU_SOURCE /* strchrnul() */
+
 #include "options.h"
 
 #include <errno.h>
@@ -241,29 +243,20 @@ static unsigned options_channels(const struct argp_state *state,
 
 static void options_set(const struct argp_state *state,
                         struct mst_config *config, const char *text) {
-    const char *equals = strchr(text, '=');
-    size_t len = equals ? (size_t)(equals - text) : strlen(text);
-    bool list = strcmp(text, "list") == 0;
+    const char *known[sizeof times / sizeof *times + 1] = {NULL};
+    const char *equals = strchrnul(text, '=');
+    char option[64];
 
+    snprintf(option, sizeof option, "set %.*s", (int)(equals - text), text);
     for (size_t i = 0; i < sizeof times / sizeof *times; ++i) {
-        if (list) {
-            puts(times[i].name);
-        } else if (equals && strlen(times[i].name) == len &&
-                   memcmp(times[i].name, text, len) == 0) {
-            char option[64];
-
-            snprintf(option, sizeof option, "set %s", times[i].name);
-            *(uint32_t *)((char *)config + times[i].offset) =
-                options_number(state, option, equals + 1, 0, MS_MAX);
+        known[i] = times[i].name;
+        if (strcmp(times[i].name, option + strlen("set ")) == 0) {
+            *(uint32_t *)((char *)config + times[i].offset) = options_number(
+                state, option, *equals ? equals + 1 : equals, 0, MS_MAX);
             return;
         }
     }
-    if (list) {
-        exit(EXITS_OK);
-    }
-    options_fail(state,
-                 "--set %s: not NAME=N with a name that `--set list' shows",
-                 text);
+    options_unknown(state, "--set", option + strlen("set "), known);
 }
 
 void options_check_market(const struct argp_state *state, const char *market) {

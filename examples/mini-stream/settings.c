@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "line.h"
+#include "options.h"
 #include "text.h"
 
 #define ENV_PREFIX "MINI_STREAM_"
@@ -58,13 +59,35 @@ static const struct argp_option settings_options[] = {
     {NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1},
     {0}};
 
+static const char *const tls_names[] = {"fast", "bearssl", "openssl", NULL};
+
+/* Returns the number of a TLS library's name, or that of the NULL. */
+static int tls_find(const char *name) {
+    int i = 0;
+
+    while (tls_names[i] && strcmp(name, tls_names[i]) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static void settings_check_tls(const struct argp_state *state,
+                               const char *option) {
+    char *name = text_must(strdup(option));
+
+    (void)line_strip(name); /* reported later */
+    if (!tls_names[tls_find(name)]) {
+        options_unknown(state, "--tls", name, tls_names);
+    }
+    free(name);
+}
+
 static error_t settings_parse(int key, char *arg, struct argp_state *state) {
     struct settings *settings = state->input;
 
     if (key >= KEY_SETTING && key < KEY_SETTING + SETTING_COUNT) {
-        if (key == KEY_SETTING + SETTING_TLS && strcmp(arg, "list") == 0) {
-            puts("fast\nbearssl\nopenssl");
-            exit(EXIT_SUCCESS);
+        if (key == KEY_SETTING + SETTING_TLS) {
+            settings_check_tls(state, arg);
         }
         layer_set(&settings->options, (enum setting)(key - KEY_SETTING), arg);
         return 0;
@@ -226,14 +249,12 @@ static bool settings_complete(const struct settings *settings, char *error) {
 }
 
 static bool settings_find_tls(struct settings *settings, char *error) {
-    static const char *const names[] = {"fast", "bearssl", "openssl"};
     const char *tls = settings->options.value[SETTING_TLS];
+    int found = tls ? tls_find(tls) : SETTINGS_FAST;
 
-    for (int i = 0; i < 3; i++) {
-        if (!tls || strcmp(tls, names[i]) == 0) {
-            settings->tls = (enum settings_tls)i;
-            return true;
-        }
+    settings->tls = (enum settings_tls)found;
+    if (tls_names[found]) {
+        return true;
     }
     snprintf(error, SETTINGS_ERROR_LEN,
              "tls '%s': must be fast, bearssl or openssl", tls);

@@ -53,6 +53,9 @@ def test_values():
             ("-c market_data,xyz", "'xyz': not one of market_data, market_data"
              ".top_of_book, execution_data, heartbeat, executions"),
             ("-f jsn", "'jsn': did you mean 'json'?"),
+            ("--set conect_ms=1", "'conect_ms': did you mean 'connect_ms'?"),
+            ("--tls opensl", "--tls 'opensl': did you mean 'openssl'?"),
+            ("--tls x", "--tls 'x': not one of fast, bearssl, openssl"),
             ("-d 99999", "--depth 99999: a book has at most 100 levels"),
             ("-d 6 -l 5", "--depth 6: a book has at most 5 levels of a side; "
              "--levels 6"),
