@@ -125,18 +125,24 @@ static bool asks_for_help(int argc, char **argv) {
 /* Reports an unknown command and suggests a similar one: tries both words, the
  * first one alone, and the first one with "put". */
 static void say_unknown(int count, char **words) {
-    const char *known[COMMANDS + 3] = {"help", "version"};
+    const char *known[COMMANDS + 5] = {"help", "version", "--help",
+                                       "--version"};
     const char *ends[] = {count > 1 ? words[1] : "", "", "put"};
     const char *close = NULL;
     char name[80] = "";
 
     for (size_t i = 0; i < COMMANDS; ++i) {
-        known[2 + i] = commands[i].name;
+        known[4 + i] = commands[i].name;
     }
     for (size_t i = 0; i < 3 && !close; ++i) {
         snprintf(name, sizeof name, "%s%s%s", words[0], *ends[i] ? " " : "",
                  ends[i]);
         close = text_close(name, known);
+    }
+    if (close && strcmp(close, words[0]) == 0) {
+        fprintf(stderr, "mini-stream: '%s' takes no argument '%s'\n", close,
+                words[1]);
+        return;
     }
     fprintf(stderr, "mini-stream: no command is called '%s'",
             close && strchr(close, ' ') && count > 1 ? name : words[0]);

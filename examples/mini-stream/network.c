@@ -114,9 +114,14 @@ static bool proxy_find(struct network *network, const struct settings *settings,
         return true;
     }
     if (proxy_begin(network, url, links) != 0) { /* may contain a password */
+        const char *colon = strstr(url, "://");
+        const bool other = colon && !text_is_name(url, "http://", 7);
+
         snprintf(error, SETTINGS_ERROR_LEN,
-                 "%s: not a URL like http://[user:password@]host:port",
-                 set ? "the setting proxy" : "HTTPS_PROXY");
+                 "%s: not a URL like http://[user:password@]host:port%s%.*s",
+                 set ? "the setting proxy" : "HTTPS_PROXY",
+                 other ? ", but begins with " : "",
+                 other ? (int)(colon - url) + 3 : 0, url);
         return false;
     }
     network->proxy.direct = set ? NULL : is_direct;

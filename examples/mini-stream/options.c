@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#define _GNU_SOURCE /* strchrnul() */
+
 #include "options.h"
 
 #include <errno.h>
@@ -146,14 +148,15 @@ uint64_t options_seconds(const struct argp_state *state, const char *option,
     while (*at >= '0' && *at <= '9' && ms <= max_ms) {
         ms = ms * 10 + (uint64_t)(*at++ - '0') * 1000;
     }
-    if (at > text && *at == '.') {
+    if (*at == '.') {
         at++;
         for (unsigned unit = 100; *at >= '0' && *at <= '9' && unit > 0; at++) {
             ms += (uint64_t)(*at - '0') * unit;
             unit /= 10;
         }
     }
-    if (at == text || *at != '\0' || ms < min_ms || ms > max_ms) {
+    if (!strpbrk(text, "0123456789") || *at != '\0' || ms < min_ms ||
+        ms > max_ms) {
         options_fail(
             state,
             "--%s %s: not a number from %.10g to %.10g, with up to three "
@@ -240,29 +243,20 @@ static unsigned options_channels(const struct argp_state *state,
 
 static void options_set(const struct argp_state *state,
                         struct mst_config *config, const char *text) {
-    const char *equals = strchr(text, '=');
-    size_t len = equals ? (size_t)(equals - text) : strlen(text);
-    bool list = strcmp(text, "list") == 0;
+    const char *known[sizeof times / sizeof *times + 1] = {NULL};
+    const char *equals = strchrnul(text, '=');
+    char option[64];
 
+    snprintf(option, sizeof option, "set %.*s", (int)(equals - text), text);
     for (size_t i = 0; i < sizeof times / sizeof *times; ++i) {
-        if (list) {
-            puts(times[i].name);
-        } else if (equals && strlen(times[i].name) == len &&
-                   memcmp(times[i].name, text, len) == 0) {
-            char option[64];
-
-            snprintf(option, sizeof option, "set %s", times[i].name);
-            *(uint32_t *)((char *)config + times[i].offset) =
-                options_number(state, option, equals + 1, 0, MS_MAX);
+        known[i] = times[i].name;
+        if (strcmp(times[i].name, option + strlen("set ")) == 0) {
+            *(uint32_t *)((char *)config + times[i].offset) = options_number(
+                state, option, *equals ? equals + 1 : equals, 0, MS_MAX);
             return;
         }
     }
-    if (list) {
-        exit(EXITS_OK);
-    }
-    options_fail(state,
-                 "--set %s: not NAME=N with a name that `--set list' shows",
-                 text);
+    options_unknown(state, "--set", option + strlen("set "), known);
 }
 
 void options_check_market(const struct argp_state *state, const char *market) {
@@ -307,6 +301,10 @@ static void options_check(const struct argp_state *state,
                                 "--metrics");
         }
         return;
+    }
+    if (options->record && strcmp(options->record, "-") == 0) {
+        options_fail(state, "a recording cannot go to standard output: give a "
+                            "file instead of '-'");
     }
     if (options->channels == 0) {
         options->channels = CHANNELS_ALL;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio_ext.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -459,6 +460,20 @@ static error_t out_key(int key, char *arg, struct argp_state *state) {
         }
         return 0;
     default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+void out_check_depth(const struct out *out, size_t levels, const char *keeps) {
+    if (out->depth > levels) {
+        fprintf(stderr,
+                "mini-stream: --depth %zu: a book has at most %zu levels of a "
+                "side",
+                out->depth, levels);
+        if (keeps) {
+            fprintf(stderr, "; %s %zu keeps more", keeps, out->depth);
+        }
+        fputc('\n', stderr);
+        exit(EXITS_USAGE);
     }
 }
 

@@ -106,6 +106,10 @@ const struct out_format *out_format(const struct argp_state *state,
 /* The options; the input is a struct out, zeroed at first. */
 extern const struct argp out_argp;
 
+/* Ends the program if --depth is more than the levels kept of each side. keeps:
+ * if not NULL, the option that keeps more. */
+void out_check_depth(const struct out *out, size_t levels, const char *keeps);
+
 /* ---- --raw: messages as received ---- */
 
 /* State of one link: first the response to the opening handshake, then the

@@ -7,7 +7,9 @@
 
 #include "playback.h"
 
+#include <errno.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,6 +71,9 @@ static bool contents_take(struct contents *contents, struct hsearch_data *names,
         return true;
     }
     contents->channels |= 1u << item->values[1];
+    if ((size_t)item->values[3] > contents->levels) {
+        contents->levels = (size_t)item->values[3];
+    }
     return item->len == 0 || contents_add(contents, names, item);
 }
 
@@ -155,31 +160,38 @@ static int board_make(struct playback *p) {
     return rc;
 }
 
-/* A recording is read twice, so a pipe is copied to a file first. */
-static const char *input_path(void) {
+/* A recording is read twice: what is not a regular file, such as a pipe, is
+ * copied to one first. */
+static const char *input_path(const char *path) {
+    static char copy[32];
+    const bool standard = strcmp(path, "/dev/stdin") == 0;
     struct stat input;
-    FILE *file = NULL;
+    FILE *from, *file;
     char bytes[65536];
     size_t len;
 
-    if (fstat(STDIN_FILENO, &input) == 0 && !S_ISREG(input.st_mode)) {
-        file = tmpfile();
-        while (file && (len = fread(bytes, 1, sizeof bytes, stdin)) > 0 &&
-               fwrite(bytes, 1, len, file) == len) {}
-        if (!file || ferror(stdin) || !feof(stdin) || fflush(file) != 0 ||
-            dup2(fileno(file), STDIN_FILENO) < 0) {
-            perror("mini-stream: standard input");
-            return NULL;
-        }
-        fclose(file);
+    if (stat(path, &input) != 0 || S_ISREG(input.st_mode)) {
+        return path; /* recording_open() reports an error */
     }
-    return "/dev/stdin";
+    file = tmpfile(); /* stays open */
+    from = standard ? stdin : fopen(path, "rbe");
+    while (file && from && (len = fread(bytes, 1, sizeof bytes, from)) > 0 &&
+           fwrite(bytes, 1, len, file) == len) {}
+    if (!file || !from || ferror(from) || !feof(from) || fflush(file) != 0) {
+        fprintf(stderr, "mini-stream: %s: %s\n",
+                standard ? "standard input" : path, strerror(errno));
+        return NULL;
+    }
+    if (standard && dup2(fileno(file), STDIN_FILENO) == STDIN_FILENO) {
+        return path; /* the name that errors show */
+    }
+    fclose(from);
+    snprintf(copy, sizeof copy, "/dev/fd/%d", fileno(file));
+    return copy;
 }
 
 int playback_prepare(struct playback *p, const char *path) {
-    p->path = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0
-                  ? input_path()
-                  : path;
+    p->path = input_path(strcmp(path, "-") == 0 ? "/dev/stdin" : path);
     return p->path ? EXITS_OK : EXITS_LOCAL;
 }
 

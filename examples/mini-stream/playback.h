@@ -17,6 +17,7 @@ struct contents {
     size_t *objects;
     size_t count;
     unsigned channels;
+    size_t levels; /* kept of each side of a book, at most; 0: no books */
     bool pairs;
     int links[RECORDING_NUMBERS]; /* number of each object's first link */
     size_t link_count;            /* highest link number + 1 */

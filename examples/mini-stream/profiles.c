@@ -87,9 +87,12 @@ static char *profile_path(const struct profiles *profiles, const char *name) {
         return path;
     }
     close = text_close(name, (const char *const *)profiles->names);
-    fprintf(stderr, "mini-stream: there is no profile %s%s%s%s%s\n", name,
-            path ? (*name ? ", " : "") : "", path ? path : "",
-            close ? "; did you mean " : "", close ? close : "");
+    fprintf(stderr, "mini-stream: there is no %s%s%s%s%s%s%s%s\n",
+            *name ? "profile '" : "default profile", name, *name ? "'" : "",
+            path && strcmp(path, name) != 0 ? ", " : "",
+            path && strcmp(path, name) != 0 ? path : "",
+            close ? ": did you mean '" : "", close ? close : "",
+            close ? "'?" : "");
     free(path);
     return NULL;
 }

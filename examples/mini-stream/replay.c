@@ -252,6 +252,9 @@ int replay_main(int argc, char **argv) {
     }
     signal(SIGPIPE, SIG_IGN); /* a reader may leave */
     result = run.out.raw ? EXITS_OK : playback_begin(playback);
+    if (result == EXITS_OK && playback->contents.levels > 0) {
+        out_check_depth(&run.out, playback->contents.levels, NULL);
+    }
     if (result == EXITS_OK) {
         result =
             out_begin(&run.out, &playback->board, playback->contents.wall_ns);

@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#define _GNU_SOURCE /* memmem() */
+
 #include "settings.h"
 
 #include <stdio.h>
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include "line.h"
+#include "options.h"
 #include "text.h"
 
 #define ENV_PREFIX "MINI_STREAM_"
@@ -56,13 +59,35 @@ static const struct argp_option settings_options[] = {
     {NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1},
     {0}};
 
+static const char *const tls_names[] = {"fast", "bearssl", "openssl", NULL};
+
+/* Returns the number of a TLS library's name, or that of the NULL. */
+static int tls_find(const char *name) {
+    int i = 0;
+
+    while (tls_names[i] && strcmp(name, tls_names[i]) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static void settings_check_tls(const struct argp_state *state,
+                               const char *option) {
+    char *name = text_must(strdup(option));
+
+    (void)line_strip(name); /* reported later */
+    if (!tls_names[tls_find(name)]) {
+        options_unknown(state, "--tls", name, tls_names);
+    }
+    free(name);
+}
+
 static error_t settings_parse(int key, char *arg, struct argp_state *state) {
     struct settings *settings = state->input;
 
     if (key >= KEY_SETTING && key < KEY_SETTING + SETTING_COUNT) {
-        if (key == KEY_SETTING + SETTING_TLS && strcmp(arg, "list") == 0) {
-            puts("fast\nbearssl\nopenssl");
-            exit(EXIT_SUCCESS);
+        if (key == KEY_SETTING + SETTING_TLS) {
+            settings_check_tls(state, arg);
         }
         layer_set(&settings->options, (enum setting)(key - KEY_SETTING), arg);
         return 0;
@@ -224,14 +249,12 @@ static bool settings_complete(const struct settings *settings, char *error) {
 }
 
 static bool settings_find_tls(struct settings *settings, char *error) {
-    static const char *const names[] = {"fast", "bearssl", "openssl"};
     const char *tls = settings->options.value[SETTING_TLS];
+    int found = tls ? tls_find(tls) : SETTINGS_FAST;
 
-    for (int i = 0; i < 3; i++) {
-        if (!tls || strcmp(tls, names[i]) == 0) {
-            settings->tls = (enum settings_tls)i;
-            return true;
-        }
+    settings->tls = (enum settings_tls)found;
+    if (tls_names[found]) {
+        return true;
     }
     snprintf(error, SETTINGS_ERROR_LEN,
              "tls '%s': must be fast, bearssl or openssl", tls);
@@ -268,22 +291,68 @@ char *settings_url_shown(const char *url) {
     return shown;
 }
 
+/* Returns what is wrong with a URL's port and path, or NULL. */
+static const char *url_tail_fault(const char *at) {
+    /* strchr() also finds the NUL: the URL may end there */
+    if (*at == ':' && (strtoul(at + 1, NULL, 10) - 1 > 65534 ||
+                       !strchr("/?#", at[1 + strspn(at + 1, "0123456789")]))) {
+        return "the port is not a number from 1 to 65535";
+    }
+    at += strcspn(at, "/?#");
+    return *at == '?'                  ? "'/' is missing before '?'"
+           : at[strcspn(at, "# \t")]   ? "'#' or a space is not supported"
+           : strlen(at) > MST_PATH_MAX ? "its path is too long"
+                                       : NULL;
+}
+
+/* Returns what is wrong with a URL after "://", or NULL. */
+static const char *url_host_fault(const char *at) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "abcdefghijklmnopqrstuvwxyz0123456789-._";
+    const bool bracket = *at == '[';
+    size_t len = strcspn(at, bracket ? "]/?#" : ":/?#");
+
+    if (strchr(at, '@') || strstr(at, "%40")) {
+        return "a name and a password, or '@' in the host, are not supported";
+    }
+    if (len == 0) {
+        return "it has no host";
+    }
+    if (bracket && (at[len] != ']' || !memchr(at, ':', len))) {
+        return "'[' must be followed by an IPv6 address and ']'";
+    }
+    if (!bracket && strspn(at, letters) < len) {
+        return "its host has a character other than letters, digits, '-', '.' "
+               "and '_'";
+    }
+    if (*at == '.' || at[len - 1] == '.' || memmem(at, len, "..", 2)) {
+        return "its host has a dot too many";
+    }
+    return len > MST_HOST_MAX ? "its host is too long"
+                              : url_tail_fault(at + len + bracket);
+}
+
 /* Returns why a URL causes this error, or NULL if it does not. */
 static const char *url_fault(const char *url, bool stream, int rc) {
     const char *host = strstr(url, "://");
-    const char *scheme = stream ? "ws" : "http";
+    const char *scheme = stream ? "wss" : "https";
     size_t len = strlen(scheme);
-    bool known = host && strncmp(url, scheme, len) == 0;
-    bool secure = known && strncmp(url + len, "s://", 4) == 0;
-    bool plain = known && strncmp(url + len, "://", 3) == 0;
+    bool secure = host == url + len && text_is_name(url, scheme, len);
+    bool plain = host == url + len - 1 && text_is_name(url, scheme, len - 1);
 
     if (rc == MST_ERR_PLAIN) {
-        return plain ? "it is not encrypted (--allow-plain permits that)"
-                     : NULL;
+        return !plain   ? NULL
+               : stream ? "it must begin with wss://, unless stream, watch or "
+                          "record has --allow-plain"
+                        : "it must begin with https://, unless stream, watch "
+                          "or record has --allow-plain";
     }
     if (!secure && !plain) {
         return stream ? "it must begin with wss://"
                       : "it must begin with https://";
+    }
+    if (strncmp(url, scheme, len - plain) != 0) {
+        return "the letters before :// must be small ones";
     }
     host += strlen("://");
     if (rc == MST_ERR_IP_HOST) {
@@ -292,21 +361,7 @@ static const char *url_fault(const char *url, bool stream, int rc) {
                    ? "give --tls openssl, or name the host"
                    : NULL;
     }
-    if (strchr(host, '@') || strstr(host, "%40")) {
-        return "a name and a password, or '@' in the host, are not supported";
-    }
-    if (*host == '\0' || strchr(":/", *host)) {
-        return "it has no host";
-    }
-    host += *host == '[' ? strcspn(host, "]") : strcspn(host, ":/");
-    host += *host == ']';
-    /* strchr() also finds the NUL: the URL may end there */
-    if (*host == ':' &&
-        (strtoul(host + 1, NULL, 10) - 1 > 65534 ||
-         !strchr("/", host[1 + strspn(host + 1, "0123456789")]))) {
-        return "the port is not a number from 1 to 65535";
-    }
-    return NULL;
+    return url_host_fault(host);
 }
 
 void settings_refused(const struct settings *settings, int rc,
@@ -322,7 +377,8 @@ void settings_refused(const struct settings *settings, int rc,
         if (fault) {
             snprintf(error, SETTINGS_ERROR_LEN, "%s %s: %s: %s",
                      profile_key(urls[i]), settings->shown[urls[i]],
-                     mst_strerror(rc), fault);
+                     rc == MST_ERR_PLAIN ? "not encrypted" : mst_strerror(rc),
+                     fault);
             return;
         }
     }

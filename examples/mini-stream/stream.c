@@ -52,13 +52,7 @@ static void stream_parse(struct stream *stream, int argc, char **argv) {
         .children = children};
 
     argp_parse(&argp, argc, argv, 0, NULL, stream);
-    if (stream->out.depth > stream->options.levels) {
-        fprintf(stderr,
-                "mini-stream: --depth %zu: a book has at most %zu levels of a "
-                "side; --levels %zu keeps more\n",
-                stream->out.depth, stream->options.levels, stream->out.depth);
-        exit(EXITS_USAGE);
-    }
+    out_check_depth(&stream->out, stream->options.levels, "--levels");
 }
 
 static const struct argp_option record_options[] = {

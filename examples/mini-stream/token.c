@@ -49,23 +49,22 @@ static error_t token_parse(int key, char *arg, struct argp_state *state) {
  * it is that of the token endpoint. */
 static int token_begin(struct token_options *options, struct network *network,
                        struct mst_config *config, char **url, char *error) {
-    static const char https[] = "https";
-    const size_t len = sizeof https - 1;
+    static const char http[] = "http";
+    const size_t len = sizeof http - 1;
     int rc;
 
     if (!settings_resolve(&options->settings, config, error) ||
         !network_begin(network, &options->settings, 1, error)) {
         return EXITS_CONFIG;
     }
-    *url = text_new("wss%s", strncmp(config->auth_url, https, len) == 0
-                                 ? config->auth_url + len
-                                 : "");
+    *url = text_new("ws%s", strncmp(config->auth_url, http, len) == 0
+                                ? config->auth_url + len
+                                : "");
     config->ws_url = *url;
     config->scope = options->scope;
     rc = session_begin(config, network, NULL, 0);
     if (rc != 0) {
-        snprintf(error, SETTINGS_ERROR_LEN, "%s (%s)", mst_strerror(rc),
-                 options->settings.shown[SETTING_AUTH_URL]);
+        settings_refused(&options->settings, rc, error);
     }
     return exits_code(rc);
 }

@@ -436,7 +436,7 @@ def test_arguments():
             (("--split", "3"), "--split"),
             (("--rotate", "60", "--hot-standby"), "--hot-standby"),
             (("--set", "connect_ms"), "--set connect_ms"),
-            (("--set", "nosuch=1"), "--set nosuch=1"),
+            (("--set", "nosuch=1"), "--set 'nosuch': not one of"),
             (("--set", "connect_ms=x"), "--set connect_ms x"),
             (("--metrics", "70000"), "--metrics 70000"),
             (("--lag", "-1"), "--lag -1"),

@@ -39,6 +39,8 @@ def test_commands():
             ("Watch", "'Watch': did you mean 'watch'?"),
             ("help doctr", "'doctr': did you mean 'doctor'?"),
             ("profiles chek", "chek: did you mean 'check'?"),
+            ("version x", "'version' takes no argument 'x'"),
+            ("--version x", "'--version' takes no argument 'x'"),
             ("xyz abc", "'xyz': see --help")):
         says(USAGE, text, *words.split())
     for words in ("address --help", "help address"):
@@ -51,6 +53,9 @@ def test_values():
             ("-c market_data,xyz", "'xyz': not one of market_data, market_data"
              ".top_of_book, execution_data, heartbeat, executions"),
             ("-f jsn", "'jsn': did you mean 'json'?"),
+            ("--set conect_ms=1", "'conect_ms': did you mean 'connect_ms'?"),
+            ("--tls opensl", "--tls 'opensl': did you mean 'openssl'?"),
+            ("--tls x", "--tls 'x': not one of fast, bearssl, openssl"),
             ("-d 99999", "--depth 99999: a book has at most 100 levels"),
             ("-d 6 -l 5", "--depth 6: a book has at most 5 levels of a side; "
              "--levels 6"),
@@ -58,6 +63,8 @@ def test_values():
             ("--count 0", "--count 0: not a whole number from 1 to")):
         says(USAGE, text, "stream", *words.split(), "BTCUSD")
     for words, text in (("--from yesterday", "neither seconds nor a time"),
+                        ("--speed .5 --from x", "neither seconds nor a time"),
+                        ("--speed .", "not a number from 0.001 to 1000"),
                         ("--speed 0", "not a number from 0.001 to 1000"),
                         ("--raw --to 1", "--raw has no --real-time, --speed")):
         says(USAGE, text, "replay", *words.split(), "/dev/null")
@@ -77,12 +84,23 @@ def test_urls():
             ("auth", "https://", "it has no host"),
             ("ws", "wss://x:99999", "the port is not a number from 1 to"),
             ("auth", "https://x:9a/p", "the port is not a number from 1 to"),
-            ("ws", "ws://x", "--allow-plain"),
+            ("ws", "ws://x", "not encrypted: it must begin with wss://, "
+             "unless stream, watch or record has --allow-plain"),
+            ("auth", "http://x", "not encrypted: it must begin with https://"),
+            ("ws", "wss://x y", "its host has a character other than"),
+            ("auth", "https://x.:1", "its host has a dot too many"),
+            ("ws", "wss://x?q", "'/' is missing before '?'"),
+            ("auth", "https://x/#f", "'#' or a space is not supported"),
+            ("auth", "https://x/" + 127 * "p", "its path is too long"),
+            ("ws", "wss://[::1", "'[' must be followed by an IPv6 address"),
+            ("ws", "WSS://localhost:1", "before :// must be small ones"),
             ("auth", "https://127.0.0.1:9/p", "--tls openssl")):
         urls = {**good, name: url}
         err = says(CONFIG, f"{name}_url {url}: ", "stream", "BTCUSD",
                    "--ws-url", urls["ws"], "--auth-url", urls["auth"])
         check(text in err, (url, text))
+        if name == "auth":
+            equal(err, says(CONFIG, text, "token", "--auth-url", url))
 
 
 def test_refused(sandbox):
@@ -147,6 +165,9 @@ def test_profiles(sandbox):
             f"worse: {folder}/worse.ini:2: unknown key ws_ur"), strict=True):
         check(line.startswith(text), (line, text))
     equal(0, profiles("check", "work")[0])
-    status, _, err = profiles("check", "wrok")
-    equal(CONFIG, status)
-    check("no profile wrok" in err and err.endswith("did you mean work\n"), err)
+    for words, text in (
+            (("check", "wrok"), f"profile 'wrok', {folder}/wrok.ini: did you "
+             "mean 'work'?"), (("check", "./no"), "profile './no'"),
+            (("show",), "default profile")):
+        equal((CONFIG, "", f"mini-stream: there is no {text}\n"),
+              profiles(*words))

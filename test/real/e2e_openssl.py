@@ -24,8 +24,8 @@ TESTS = [(name, again, f"e2e_{name}.{kind}")
          for name, kind in (("put", "py"), ("proxy", "py"), ("demo", "sh"))]
 
 
-def refused(sandbox, *arguments):
-    run = sandbox.run("stream", *arguments, "BTCUSD")
+def refused(sandbox, *arguments, **variables):
+    run = sandbox.run("stream", *arguments, "BTCUSD", variables=variables)
     check(run.returncode == 3 and run.stdout == "", run)
     return run.stderr
 
@@ -48,7 +48,7 @@ def test_where_asked(sandbox):
 
 def test_mistakes(sandbox):
     for name in ("gnutls", "OpenSSL", "openssl "):
-        text = refused(sandbox, "--tls", name)
+        text = refused(sandbox, MINI_STREAM_TLS=name)
         check(f"tls '{name}': must be fast, bearssl or openssl" in text,
               text)
     for path, why in (("/nowhere", "No such file or directory"),

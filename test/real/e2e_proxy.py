@@ -145,6 +145,8 @@ def test_refusals():
                     f"{LOGIN}@proxy:99999"):
             said = proxy.stream("--proxy", url, status=3)
             check("the setting proxy: not a URL like http://" in said, said)
+            check(("but begins with https://\n" in said) ==
+                  url.startswith("https"), said)
             said = proxy.stream(status=3, HTTPS_PROXY=url)
             check("HTTPS_PROXY: not a URL like http://" in said, said)
         said = proxy.stream_until_closed("--proxy", "[::1]:1")

@@ -226,6 +226,11 @@ def test_part_of_it(lab):
         with subprocess.Popen(["cat", lab.path("r")],
                               stdout=subprocess.PIPE) as cat:
             check(part("--depth", "2", name, stdin=cat.stdout) == whole, name)
+    check("--depth 101: a book has at most 100 levels" in
+          lab.replay("--depth", "101", status=2), "too deep")
+    os.mkfifo(lab.path("fifo"))
+    with subprocess.Popen(["cp", lab.path("r"), lab.path("fifo")]):
+        check(part("--depth", "2", lab.path("fifo")) == whole, "a FIFO")
     data = [line for line in whole if line["type"] == "update"]
     begin, end = data[5]["received"], data[9]["received"]
     begun = time.monotonic()
@@ -489,6 +494,7 @@ def test_secrets():
 def test_arguments():
     for arguments, word in (
             (("record", "-o", "x"), "no market"),
+            (("record", "-o", "-", "BTCUSD"), "cannot go to standard output"),
             (("record", "BTCUSD", "ETHUSD"), "no --output FILE given"),
             (("record", "-o", "x", "-f", "xml", "X"), "--format 'xml'"),
             (("replay",), "no file given"),
