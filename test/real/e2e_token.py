@@ -144,7 +144,7 @@ def test_settings(sandbox):
     fails(sandbox, CONFIG, "no client_id: .*", client="")
     fails(sandbox, CONFIG, "no client secret: .*", MINI_STREAM_CLIENT_SECRET="")
     for url in ("http://localhost", "localhost", "https://", "httpsx"):
-        fails(sandbox, CONFIG, r".*\(" + url + r"\)", "--auth-url", url)
+        fails(sandbox, CONFIG, f"auth_url {url}: .*", "--auth-url", url)
 
 
 def test_usage(sandbox):
