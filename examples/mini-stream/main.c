@@ -139,7 +139,7 @@ static void say_unknown(int count, char **words) {
                  ends[i]);
         close = text_close(name, known);
     }
-    if (close && strcmp(close, words[0]) == 0) {
+    if (count > 1 && close && strcmp(close, words[0]) == 0) {
         fprintf(stderr, "mini-stream: '%s' takes no argument '%s'\n", close,
                 words[1]);
         return;

@@ -108,7 +108,7 @@ def test_configuration():
             ((*urls, "--ca", "/dev/null"), {}, "trust anchors /dev/null"),
             ((*urls, "--profile", "/nonexistent.ini"), {}, "nonexistent.ini"),
             ((*urls, "--proxy", "nothing@@"), {}, "setting proxy"),
-            ((*urls, "--tls", "none"), {}, "tls 'none'"),
+            (urls, {"MINI_STREAM_TLS": "none"}, "tls 'none'"),
             ((*urls, "--auth-url", "http://localhost"), {}, "http"),
             ((*urls, "--auth-url", "https://127.0.0.1"), {},
              "IP address as host")):
