@@ -1192,10 +1192,10 @@ struct mst_ws {
     uint8_t control[MST_WS_CONTROL_MAX];
 };
 struct mst_http {
-    /* Of one response; what an interim one says is forgotten. */
+    /* About one response; what an interim one says is dropped. */
     uint8_t state;
     bool cr, close, old; /* HTTP/1.0 */
-    int16_t error;       /* the first of a header, told behind them all */
+    int16_t error;       /* the first in a header, reported after the last */
     uint16_t has, status;
     uint32_t left, retry_after_s;
     /* Of all. */

@@ -59,7 +59,7 @@ static int64_t now_ms(void) {
 
 /* ---- the book ---- */
 
-/* Writes a price without trailing zeros, of which any number may come. */
+/* Writes a price without trailing zeros, however many there are. */
 static void canonical(const char *price, char text[64]) {
     size_t len;
 

@@ -56,7 +56,9 @@ static ssize_t read_mark(int folder) {
         openat(folder, "lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t len = fd >= 0 ? read(fd, begin, sizeof begin) : 0;
 
-    close(fd);
+    if (fd >= 0) {
+        close(fd);
+    }
     return len > 0 && memcmp(begin, mark, (size_t)len) != 0 ? -1 : len;
 }
 

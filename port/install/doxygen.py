@@ -2,11 +2,11 @@
 """Turns mini_stream.h into what Doxygen understands: doxygen.py HEADER
 
 - A comment above a declaration documents it and those that follow it up to the
-  next blank line or comment; one behind it on its line goes before that.
+  next blank line or comment. A comment after it on its line has precedence.
 - A member or an enumerator without either is documented by its type's comment.
 - The banner of a section becomes the description of a group.
-- What is private is left out: the section of layouts, and what has "private"
-  behind it.
+- Private things are left out: the section of layouts, and each declaration with
+  the comment "private" after it.
 
 What has no comment is left without one, for Doxygen to find.
 SPDX-License-Identifier: 0BSD
@@ -43,7 +43,7 @@ class Filter:
         return "\n".join(self.lines[begin:self.at])
 
     def take_code(self):
-        """A declaration, or a line of one, and the comment behind it."""
+        """A declaration, or a line of one, and the comment after it."""
         code, depth = "", 0
         while True:
             line, mark, comment = self.lines[self.at].partition("/*")
