@@ -8,7 +8,7 @@ section. Some programs include mini_stream.c with their own limits; what any
 program covers is covered.
 
 Usage: coverage.py [TEST...]    such as session/token, to run only these
-BUILD: the project's; SHORT=1: without long tests that add nothing.
+BUILD: the project's; COVERAGE_SRC: the tests' files.
 SPDX-License-Identifier: 0BSD
 """
 import concurrent.futures
@@ -28,8 +28,6 @@ SOURCES = ["mini_stream.c", *sorted(glob.glob("port/posix/*.c"))]
 # These link all of the library and port; others include mini_stream.c.
 BASES = ["session/stream", "real/posix", "real/posix_token"]
 SCRIPTS = {"real/posix_conform.py": "real/run_conform"}
-LONG = ["session/replay", "session/replay_plans", "real/primitives",
-        "real/primitives_libcrypto"]
 NEVER_MAX = 20
 
 LINE = re.compile(r" *(\d+)\| *([\d.]+[kMGTPEZY]?)\|")
@@ -54,14 +52,11 @@ def profiles(name):
 
 
 def tests():
-    """All test programs, and scripts that run one over the POSIX port."""
+    """The test programs, and scripts that run one over the POSIX port."""
     names = [path[len("test/"):-len(".c")]
-             for path in sorted(glob.glob("test/unit/*.c") +
-                                glob.glob("test/session/*.c") +
-                                glob.glob("test/real/*.c"))
-             if not os.path.basename(path).startswith("run_")]
-    return [name for name in [*SCRIPTS, *names]
-            if not (os.environ.get("SHORT") and name in LONG)]
+             for path in sorted(os.environ["COVERAGE_SRC"].split())]
+    scripts = [name for name, of in SCRIPTS.items() if of in names]
+    return scripts + [name for name in names if "/run_" not in name]
 
 
 def fresh(name):
