@@ -372,7 +372,7 @@ int address_put_main(int argc, char **argv) {
 
     options.settings.url = SETTING_BASE_URL;
     options.seconds = SECONDS_DEFAULT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    options_parse(&argp, argc, argv, &options);
     config.put_ms = options.seconds * 1000;
     signals_catch();
     result = put_begin(&options, &network, &config, error);

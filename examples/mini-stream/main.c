@@ -125,14 +125,14 @@ static bool asks_for_help(int argc, char **argv) {
 /* Reports an unknown command and suggests a similar one: tries both words, the
  * first one alone, and the first one with "put". */
 static void say_unknown(int count, char **words) {
-    const char *known[COMMANDS + 5] = {"help", "version", "--help",
-                                       "--version"};
+    const char *known[COMMANDS + 7] = {"help",      "version", "--help",
+                                       "--version", "-h",      "-V"};
     const char *ends[] = {count > 1 ? words[1] : "", "", "put"};
     const char *close = NULL;
     char name[80] = "";
 
     for (size_t i = 0; i < COMMANDS; ++i) {
-        known[4 + i] = commands[i].name;
+        known[6 + i] = commands[i].name;
     }
     for (size_t i = 0; i < 3 && !close; ++i) {
         snprintf(name, sizeof name, "%s%s%s", words[0], *ends[i] ? " " : "",

@@ -8,11 +8,11 @@
 #include "options.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "exits.h"
 #include "recording.h"
 #include "text.h"
 
@@ -41,7 +41,8 @@ enum {
     KEY_FAIL_ON_DISCONNECT,
     KEY_STATS,
     KEY_METRICS,
-    KEY_COUNT
+    KEY_COUNT,
+    KEY_USAGE = 0x700
 };
 
 static const struct argp_option run_options[] = {
@@ -193,26 +194,16 @@ static enum mst_channel options_channel(const char *name) {
 
 void options_unknown(const struct argp_state *state, const char *what,
                      const char *word, const char *const *known) {
-    const char *close = text_close(word, known);
-    char names[512] = "";
-    bool list = strcmp(word, "list") == 0;
+    char suggestion[TEXT_SUGGEST_LEN];
 
-    for (; *known; ++known) {
-        size_t len = strlen(names);
-
-        if (list) {
+    if (strcmp(word, "list") == 0) {
+        for (; *known; ++known) {
             puts(*known);
         }
-
-        snprintf(names + len, sizeof names - len, "%s%s", len > 0 ? ", " : "",
-                 *known);
-    }
-    if (list) {
         exit(EXITS_OK);
     }
-    options_fail(state, "%s '%s': %s%s%s", what, word,
-                 close ? "did you mean '" : "not one of ",
-                 close ? close : names, close ? "'?" : "");
+    options_fail(state, "%s '%s': %s", what, word,
+                 text_suggest(word, known, suggestion));
 }
 
 static unsigned options_channels(const struct argp_state *state,
@@ -420,6 +411,81 @@ const struct argp options_argp = {.options = run_options,
                                   .parser = options_key,
                                   .children = settings_children};
 const struct argp_child options_children[] = {{&options_argp, 0, NULL, 0}, {0}};
+
+size_t options_list(const struct argp *argp, struct option list[OPTIONS_MAX],
+                    size_t count) {
+    for (const struct argp_option *option = argp->options;
+         option && (option->name || option->key || option->doc); ++option) {
+        if (option->name && count + 1 < OPTIONS_MAX) {
+            list[count++] = (struct option){
+                option->name, option->arg ? required_argument : no_argument,
+                NULL, option->key};
+        }
+    }
+    for (const struct argp_child *child = argp->children; child && child->argp;
+         ++child) {
+        count = options_list(child->argp, list, count);
+    }
+    return count;
+}
+
+/* Ends the program because getopt_long() returned ':' or '?' for a word. */
+static _Noreturn void options_wrong(const char *program, const char *word,
+                                    const struct option *list, int result) {
+    const char *known[OPTIONS_MAX] = {NULL}, *close = NULL;
+    char name[40], text[80] = "see --help";
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    for (size_t i = 0; list[i].name; ++i) {
+        known[i] = text_new("--%s", list[i].name);
+        if (list[i].val == optopt) { /* its value is wrong */
+            fprintf(stderr, "%s: %s %s value\n", program, known[i],
+                    result == ':' ? "needs a" : "takes no");
+            exit(EXITS_USAGE);
+        }
+        if (word[1] == '-' && strncmp(known[i], name, strlen(name)) == 0) {
+            close = close ? close : known[i];
+        }
+    }
+    if (word[1] != '-') {
+        snprintf(name, sizeof name, "-%c", optopt);
+    }
+    close = close ? close : text_close(name, known);
+    if (close) {
+        snprintf(text, sizeof text, "did you mean '%s'?", close);
+    }
+    fprintf(stderr, "%s: no option is called '%s': %s\n", program, name, text);
+    exit(EXITS_USAGE);
+}
+
+void options_parse(const struct argp *argp, int argc, char **argv,
+                   void *input) {
+    static char option[] = "--help";
+    char *help[] = {argv[0], option, NULL}, shorts[OPTIONS_MAX * 2 + 2] = ":";
+    struct option list[OPTIONS_MAX] = {{"help", no_argument, NULL, 'h'},
+                                       {"usage", no_argument, NULL, KEY_USAGE}};
+    int key;
+
+    list[options_list(argp, list, 2)] = (struct option){0};
+    for (size_t i = 0, len = 1; list[i].name; ++i) {
+        if (list[i].val < KEY_SETTING) {
+            shorts[len++] = (char)list[i].val;
+        }
+        if (list[i].val < KEY_SETTING && list[i].has_arg) {
+            shorts[len++] = ':';
+        }
+    }
+    opterr = 0;
+    do {
+        optopt = 0;
+        key = getopt_long(argc, argv, shorts, list, NULL);
+        if (key == ':' || (key == '?' && optopt != '?')) {
+            options_wrong(argv[0], argv[optind - 1], list, key);
+        }
+    } while (key != -1 && key != 'h' && key != '?' && key != KEY_USAGE);
+    argp_parse(argp, key == 'h' ? 2 : argc, key == 'h' ? help : argv, 0, NULL,
+               input);
+}
 
 void options_free(struct options *options) {
     settings_free(&options->settings);

@@ -6,7 +6,10 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
+#include <getopt.h>
+
 #include "clients.h"
+#include "exits.h"
 #include "settings.h"
 
 struct options {
@@ -33,6 +36,17 @@ struct options {
 extern const struct argp options_argp;
 /* The children of a parser that has no others. */
 extern const struct argp_child options_children[];
+
+/* Long options of a parser, at most, with an end. */
+#define OPTIONS_MAX 80
+/* Appends the long options of a parser and its children to a list. Returns its
+ * new length. */
+size_t options_list(const struct argp *argp, struct option list[OPTIONS_MAX],
+                    size_t count);
+
+/* argp_parse(), with -h as --help, and with a suggestion for an unknown
+ * option. */
+void options_parse(const struct argp *argp, int argc, char **argv, void *input);
 
 void options_free(struct options *options);
 

@@ -51,7 +51,7 @@ static void stream_parse(struct stream *stream, int argc, char **argv) {
                "that is the same file.\v" SETTINGS_HELP "\n" EXITS_HELP,
         .children = children};
 
-    argp_parse(&argp, argc, argv, 0, NULL, stream);
+    options_parse(&argp, argc, argv, stream);
     out_check_depth(&stream->out, stream->options.levels, "--levels");
 }
 
@@ -91,7 +91,7 @@ static void record_parse(struct stream *stream, int argc, char **argv) {
         .children = options_children};
 
     stream->options.only_records = true;
-    argp_parse(&argp, argc, argv, 0, NULL, stream);
+    options_parse(&argp, argc, argv, stream);
     if (!stream->out.format) {
         stream->out.format = &out_text;
         stream->out.gone = true; /* nothing is written */

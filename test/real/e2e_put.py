@@ -558,8 +558,8 @@ def test_wrong_arguments(server):
              "PRIVATE", "--vasp-id", "x"),
             ("given twice", *PAIR, "--network", "INK"),
             ("--seconds 0: not a whole number", *PAIR, "--seconds", "0"),
-            ("Too many arguments", *PAIR, "surplus"),
-            ("unrecognized option", *PAIR, "--surplus")):
+            ("too many arguments: 'surplus'", *PAIR, "surplus"),
+            ("no option is called '--surplus'", *PAIR, "--surplus")):
         server.user().fails(USAGE, line, *arguments)
     user = server.user()
     del user.env["MINI_STREAM_BASE_URL"]
