@@ -112,6 +112,7 @@ int contents_read(struct contents *contents, const char *path,
     contents->status = recording.status;
     contents->failed = recording.failed;
     contents->cut = recording.cut;
+    contents->surplus = recording.surplus;
     recording_close(&recording);
     return (rc < 0 && tells) || !room ? EXITS_LOCAL : EXITS_OK;
 }
@@ -256,8 +257,11 @@ int playback_result(const struct playback *p, int rc) {
         text_say(replay->error);
         return replay->differs ? EXITS_UNMET : EXITS_LOCAL;
     }
-    if (rc == 0 && p->contents.cut) {
-        fputs("mini-stream: the recording was cut off here\n", stderr);
+    if (rc == 0 && (p->contents.cut || p->contents.surplus)) {
+        fputs(p->contents.cut
+                  ? "mini-stream: the recording was cut off here\n"
+                  : "mini-stream: damaged: data follows a file's end\n",
+              stderr);
         return EXITS_LOCAL;
     }
     return EXITS_OK;

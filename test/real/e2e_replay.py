@@ -320,6 +320,13 @@ def test_damaged_end():
         check(len(shown) > 20, f"{len(shown)} of {len(lines)}")
         check(shown[:-1] == lines[:len(shown) - 1], "another stream")
         check(json.loads(shown[-1])["status"] == 7, shown[-1])
+        for more in (b"\0", b"text", good):
+            lab.write("bad", good + more)
+            said = lab.replay("-f", "json", status=7, recording="bad")
+            check("data follows" in said, said)
+            shown = lab.read("again").splitlines()
+            check(shown[:-1] == lines[:-1], "another stream")
+            lab.replay("--raw", status=7, recording="bad", name="raw")
 
 
 def test_closed_pipe():
@@ -421,9 +428,13 @@ def test_full_at_the_end():
 
 
 def test_not_begun(lab):
-    """A run that cannot start leaves no file."""
-    ended(lab.record("--ws-url", "ftp://x", "BTCUSD"), 3)
-    check(not os.path.exists(lab.path("r")), "a file")
+    """A run that cannot start, or `record` that cannot connect, leaves no
+    file."""
+    for status, arguments, options in (
+            (3, ("--ws-url", "ftp://x"), {}), (4, (), {"secret": "wrong"}),
+            (5, ("--auth-url", "https://localhost:1", "-s", "1"), {})):
+        ended(lab.record(*arguments, "BTCUSD", **options), status)
+        check(not os.path.exists(lab.path("r")), "a file")
 
 
 def test_spoilt():

@@ -107,6 +107,19 @@ def test_stream_into_a_pipe_that_does_not_wait(sandbox):
     equal(things[-1]["type"], "end")
 
 
+def test_stream_into_a_pipe_that_is_not_read(sandbox):
+    """It ends soon after --seconds."""
+    for blocking in (False, True):
+        with full_pipe() as (_, writer):
+            os.set_blocking(writer, blocking)
+            process = sandbox.start("stream", "-s", "1", "-q", "BTCUSD",
+                                    stdout=writer)
+            equal("mini-stream: standard output: not read until the end "
+                  "of --seconds\n", process.communicate(
+                      timeout=HANG_S)[1])
+            equal(process.returncode, 7)
+
+
 def test_other_pipes_that_do_not_wait():
     for program in [PEM2C, "/etc/ssl/certs/ca-certificates.crt"], [TOOL]:
         done = run_program(*program, text=False)
