@@ -231,6 +231,9 @@ def test_part_of_it(lab):
     os.mkfifo(lab.path("fifo"))
     with subprocess.Popen(["cp", lab.path("r"), lab.path("fifo")]):
         check(part("--depth", "2", lab.path("fifo")) == whole, "a FIFO")
+    with subprocess.Popen(["cp", TOOL, lab.path("fifo")]):
+        said = lab.replay(status=7, recording="fifo")
+    check(said == f"mini-stream: {lab.path('fifo')}: not a recording\n", said)
     data = [line for line in whole if line["type"] == "update"]
     begin, end = data[5]["received"], data[9]["received"]
     begun = time.monotonic()
@@ -482,7 +485,7 @@ def test_secrets():
             def attempt(seconds, name=name, secret=secret):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(lab.path(name))
-                return lab.run("record", "-o", lab.path(name), "--verbose",
+                return lab.run("stream", "--record", lab.path(name), "-v",
                                "-s", seconds, "BTCUSD", secret=secret)
             done = in_time("1", attempt)
             check(done.returncode == status, done)
