@@ -43,27 +43,19 @@ void start_limit(int64_t ms) {
     limit_ms = ms;
 }
 
-/* Waits until a write does not block. Returns false once the limit has
- * passed. */
+/* Waits until a write does not block. Returns false with EINTR at the limit. */
 static bool stream_ready(int fd) {
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
     struct timespec now;
     int64_t rest;
-    int n = fd != STDOUT_FILENO || limit_ms == 0;
 
-    while (n == 0) {
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        rest = limit_ms - now.tv_sec * INT64_C(1000) - now.tv_nsec / 1000000;
-        n = poll(&ready, 1,
-                 rest < 1000      ? 1000
-                 : rest < INT_MAX ? (int)rest
-                                  : INT_MAX);
-        if (n == 0 && rest < INT_MAX) {
-            errno = EINTR;
-            return false;
-        }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    rest = limit_ms - now.tv_sec * INT64_C(1000) - now.tv_nsec / 1000000;
+    if (fd != STDOUT_FILENO || limit_ms == 0 || rest > INT_MAX) {
+        return true;
     }
-    return n > 0;
+    errno = EINTR;
+    return poll(&ready, 1, rest < 1000 ? 1000 : (int)rest) > 0;
 }
 
 static ssize_t stream_read(void *context, char *data, size_t len) {

@@ -20,17 +20,15 @@ static bool direct; /* the last connection used no proxy */
 static char *no_proxy;
 
 /* Returns an environment variable, the lower-case name first, as in curl;
- * stripped and allocated, or NULL. */
+ * stripped and allocated. */
 static char *environment(const char *lower, const char *upper) {
     const char *value = getenv(lower);
     const char *name = value && value[0] != '\0' ? lower : upper;
     char *text;
 
     value = getenv(name);
-    text = value ? text_must(strdup(value)) : NULL;
-    if (text) {
-        line_report(name, NULL, line_strip(text));
-    }
+    text = text_new("%s", value ? value : "");
+    line_report(name, NULL, line_strip(text));
     return text;
 }
 
@@ -86,7 +84,7 @@ static bool is_direct(void *context, const struct mst_endpoint *endpoint) {
 
     (void)context;
     direct = is_here(endpoint->host);
-    while (at && *at && !direct) {
+    while (*at && !direct) {
         size_t len = strcspn(at, separators);
         direct = word_fits(at, len, endpoint);
         at += len + strspn(at + len, separators);
@@ -143,18 +141,14 @@ static bool proxy_use(struct network *network, const char *url, bool set,
 static bool proxy_find(struct network *network, const struct settings *settings,
                        size_t links, char error[SETTINGS_ERROR_LEN]) {
     const char *set = settings->options.value[SETTING_PROXY];
-    char *found = set ? NULL : environment("https_proxy", "HTTPS_PROXY");
-    const char *url = set ? set : found;
-    bool ok = true;
+    char *url =
+        set ? text_new("%s", set) : environment("https_proxy", "HTTPS_PROXY");
+    bool ok;
 
     network->below = network->direct;
-    if (url && url[0] != '\0') {
-        ok = proxy_use(network, url, set != NULL, links, error);
-    }
-    if (found) {
-        explicit_bzero(found, strlen(found));
-        free(found);
-    }
+    ok = *url == '\0' || proxy_use(network, url, set != NULL, links, error);
+    explicit_bzero(url, strlen(url));
+    free(url);
     return ok;
 }
 

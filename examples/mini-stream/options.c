@@ -167,69 +167,49 @@ uint64_t options_seconds(const struct argp_state *state, const char *option,
     return ms;
 }
 
-/* Other names of channels: without the prefix, and like the options. */
-static const struct {
-    const char *name;
-    enum mst_channel channel;
-} aliases[] = {{"executions", MST_EXECUTION_DATA},
-               {"top_of_book", MST_TOP_OF_BOOK},
-               {"top", MST_TOP_OF_BOOK}};
-#define ALIASES (sizeof aliases / sizeof *aliases)
-
-/* Returns the channel of this name, or MST_CHANNEL_OTHER. */
-static enum mst_channel options_channel(const char *name) {
-    int c = MST_MARKET_DATA;
-
-    for (size_t i = 0; i < ALIASES; ++i) {
-        if (strcmp(aliases[i].name, name) == 0) {
-            return aliases[i].channel;
-        }
-    }
-    while (c < MST_CHANNEL_OTHER &&
-           strcmp(mst_channel_name((enum mst_channel)c), name) != 0) {
-        ++c;
-    }
-    return (enum mst_channel)c;
-}
-
-void options_unknown(const struct argp_state *state, const char *what,
-                     const char *word, const char *const *known) {
+size_t options_choice(const struct argp_state *state, const char *what,
+                      const char *word, const char *const *known) {
     char suggestion[TEXT_SUGGEST_LEN];
+    size_t i = 0;
 
-    if (strcmp(word, "list") == 0) {
-        for (; *known; ++known) {
-            puts(*known);
+    while (known[i] && strcmp(known[i], word) != 0) {
+        ++i;
+    }
+    if (!known[i] && strcmp(word, "list") == 0) {
+        for (i = 0; known[i]; ++i) {
+            puts(known[i]);
         }
         exit(EXITS_OK);
     }
-    options_fail(state, "%s '%s': %s", what, word,
-                 text_suggest(word, known, suggestion));
+    if (!known[i]) {
+        options_fail(state, "%s '%s': %s", what, word,
+                     text_suggest(word, known, suggestion));
+    }
+    return i;
 }
 
 static unsigned options_channels(const struct argp_state *state,
                                  const char *list) {
+    static const char *const known[] = {"market_data",
+                                        "market_data.top_of_book",
+                                        "execution_data",
+                                        "heartbeat",
+                                        "executions",
+                                        "top_of_book",
+                                        "top",
+                                        NULL};
+    static const enum mst_channel channels[] = {
+        MST_MARKET_DATA,    MST_TOP_OF_BOOK, MST_EXECUTION_DATA, MST_HEARTBEAT,
+        MST_EXECUTION_DATA, MST_TOP_OF_BOOK, MST_TOP_OF_BOOK};
     char *names = text_must(strdup(list)), *rest = names, *name;
-    unsigned channels = 0;
+    unsigned chosen = 0;
 
     while ((name = strsep(&rest, ","))) {
-        enum mst_channel channel = options_channel(name);
-
-        if (channel == MST_CHANNEL_OTHER) {
-            const char *known[MST_CHANNEL_OTHER + ALIASES + 1] = {NULL};
-            size_t count = 0;
-
-            for (int c = MST_MARKET_DATA; c < MST_CHANNEL_OTHER; ++c) {
-                known[count++] = mst_channel_name((enum mst_channel)c);
-            }
-            for (size_t i = 0; i < ALIASES; ++i) {
-                known[count++] = aliases[i].name;
-            }
-            options_unknown(state, "--channels", name, known);
-        }
-        channels |= 1u << channel;
+        chosen |=
+            1u << channels[options_choice(state, "--channels", name, known)];
     }
     free(names);
-    return channels;
+    return chosen;
 }
 
 static void options_set(const struct argp_state *state,
@@ -237,17 +217,15 @@ static void options_set(const struct argp_state *state,
     const char *known[sizeof times / sizeof *times + 1] = {NULL};
     const char *equals = strchrnul(text, '=');
     char option[64];
+    size_t at;
 
     snprintf(option, sizeof option, "set %.*s", (int)(equals - text), text);
     for (size_t i = 0; i < sizeof times / sizeof *times; ++i) {
         known[i] = times[i].name;
-        if (strcmp(times[i].name, option + strlen("set ")) == 0) {
-            *(uint32_t *)((char *)config + times[i].offset) = options_number(
-                state, option, *equals ? equals + 1 : equals, 0, MS_MAX);
-            return;
-        }
     }
-    options_unknown(state, "--set", option + strlen("set "), known);
+    at = options_choice(state, "--set", option + strlen("set "), known);
+    *(uint32_t *)((char *)config + times[at].offset) =
+        options_number(state, option, *equals ? equals + 1 : equals, 0, MS_MAX);
 }
 
 void options_check_market(const struct argp_state *state, const char *market) {

@@ -65,11 +65,11 @@ unsigned options_number(const struct argp_state *state, const char *option,
 uint64_t options_seconds(const struct argp_state *state, const char *option,
                          const char *text, uint64_t min_ms, uint64_t max_ms);
 
-/* Ends the program because of an unknown word, with the most similar known one,
- * or with all of them. For the word "list", prints the known words and exits
- * with success, for shell completion. known ends with NULL. */
-void options_unknown(const struct argp_state *state, const char *what,
-                     const char *word, const char *const *known);
+/* Returns a word's number among the known ones, which end with NULL. Ends the
+ * program if it is unknown, with a suggestion. For the word "list", prints the
+ * known words and exits with success, for shell completion. */
+size_t options_choice(const struct argp_state *state, const char *what,
+                      const char *word, const char *const *known);
 
 /* Ends the program if market is not a valid symbol. */
 void options_check_market(const struct argp_state *state, const char *market);

@@ -239,13 +239,12 @@ int profiles_main(int argc, char **argv) {
     } else if (strcmp(action, "show") == 0 || strcmp(action, "check") == 0) {
         result = profiles_each(&profiles, action[0] == 'c');
     } else {
-        const char *close =
-            strcmp(action, "list") == 0 ? NULL : text_close(action, actions);
+        char suggestion[TEXT_SUGGEST_LEN];
 
-        fprintf(stderr, "mini-stream profiles: %s: %s%s%s\n", action,
-                close ? "did you mean '"
-                      : "use list, show [NAME] or check [NAME...]",
-                close ? close : "", close ? "'?" : "");
+        fprintf(stderr, "mini-stream profiles: %s: %s\n", action,
+                strcmp(action, "list") == 0
+                    ? "takes no NAME"
+                    : text_suggest(action, actions, suggestion));
         result = EXITS_USAGE;
     }
     for (size_t i = 0; i < profiles.count; ++i) {

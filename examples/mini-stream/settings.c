@@ -74,9 +74,7 @@ static void settings_check_tls(const struct argp_state *state,
     char *name = text_must(strdup(option));
 
     (void)line_strip(name); /* reported later */
-    if (!tls_names[tls_find(name)]) {
-        options_unknown(state, "--tls", name, tls_names);
-    }
+    (void)options_choice(state, "--tls", name, tls_names);
     free(name);
 }
 

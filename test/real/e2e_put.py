@@ -547,7 +547,7 @@ def test_wrong_arguments(server):
             ("nickname is too long", *PAIR, "--nickname", "\u00e4" * 64),
             ("id is empty", "--id", ""),
             ("nickname is not valid UTF-8", *PAIR, "--nickname", b"\xff"),
-            ("--bookmarked maybe: must be yes or no", *PAIR,
+            ("--bookmarked 'maybe': not one of yes, no", *PAIR,
              "--bookmarked", "maybe"),
             ("--bookmarked: given twice", *PAIR, "--bookmarked", "yes",
              "--bookmarked", "no"),
