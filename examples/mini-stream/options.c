@@ -64,7 +64,9 @@ static const struct argp_option run_options[] = {
      "Subscribe again if a book is crossed", 0},
     {0, 0, 0, 0, "End:", 2},
     {"seconds", 's', "N", 0,
-     "End after N seconds, such as 10 or 1.5 (default 0: at Ctrl-C)", 0},
+     "End after N seconds, such as 10 or 1.5, even if nobody reads the output "
+     "(default 0: at Ctrl-C)",
+     0},
     {"count", KEY_COUNT, "N", 0,
      "End after N messages of data: snapshots, updates, best prices, "
      "executions; with the heartbeat channel alone, after N heartbeats",
