@@ -413,7 +413,7 @@ size_t options_list(const struct argp *argp, struct option list[OPTIONS_MAX],
 static _Noreturn void options_wrong(const char *program, const char *word,
                                     const struct option *list, int result) {
     const char *known[OPTIONS_MAX] = {NULL}, *close = NULL;
-    char name[40], text[80] = "see --help";
+    char name[40], clean[40], text[80] = "see --help";
 
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     for (size_t i = 0; list[i].name; ++i) {
@@ -423,18 +423,19 @@ static _Noreturn void options_wrong(const char *program, const char *word,
                     result == ':' ? "needs a" : "takes no");
             exit(EXITS_USAGE);
         }
-        if (word[1] == '-' && strncmp(known[i], name, strlen(name)) == 0) {
+        if (optopt == 0 && strncmp(known[i], name, strlen(name)) == 0) {
             close = close ? close : known[i];
         }
     }
-    if (word[1] != '-') {
+    if (optopt != 0) { /* of a word with several, perhaps */
         snprintf(name, sizeof name, "-%c", optopt);
     }
     close = close ? close : text_close(name, known);
     if (close) {
         snprintf(text, sizeof text, "did you mean '%s'?", close);
     }
-    fprintf(stderr, "%s: no option is called '%s': %s\n", program, name, text);
+    fprintf(stderr, "%s: no option is called '%s': %s\n", program,
+            text_clean(name, clean, sizeof clean), text);
     exit(EXITS_USAGE);
 }
 

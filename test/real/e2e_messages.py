@@ -56,7 +56,7 @@ def test_options():
             ("stream -o --xyz --quite", "'--quite': did you mean '--quiet'?"),
             ("doctor --hlep", "'--hlep': did you mean '--help'?"),
             ("address put -vx", "no option is called '-v': see --help"),
-            ("stream -qvx", "no option is called '-x': see --help"),
+            ("stream --top -xq", "no option is called '-x': see --help"),
             ("stream --seconds", "--seconds needs a value"),
             ("stream BTCUSD -s", "--seconds needs a value"),
             ("replay --raw=1 x", "--raw takes no value"),
