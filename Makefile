@@ -33,7 +33,8 @@ BASE_LDFLAGS = -Wl,--as-needed -Wl,-z,now \
 	$(addprefix -L,$(BEARSSL_DIR:%=%/build) $(BEARSSL_DIR:%=%/lib))
 BASE_LIBS = -lbearssl -pthread
 
-TOOL_MODULES = jansson yajl ncursesw libcares libmicrohttpd openssl libzstd
+TOOL_MODULES = inih jansson yajl ncursesw libcares libmicrohttpd openssl \
+	libzstd
 SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3 libzstd
 GATEWAY_MODULES = $(TOOL_MODULES) libnats glib-2.0 libmosquitto
 TEST_MODULES = cmocka jansson libcares openssl libzstd

@@ -19,6 +19,7 @@ libc-ares-dev         header:ares.h       build           resolves names
 pkg-config            command:pkg-config  build,test,cross finds libraries
 libssl-dev            module:openssl      tool,test,bench TLS, primitives, peers
 libipsec-mb-dev       header:intel-ipsec-mb.h tool,bench      faster primitives
+libinih-dev           header:ini.h        tool            reads the tool's profile
 libjansson-dev        header:jansson.h    tool,sandbox,test reads JSON
 libyajl-dev           header:yajl/yajl_gen.h tool            writes JSON lines
 libmicrohttpd-dev     header:microhttpd.h tool            serves figures

@@ -37,7 +37,7 @@ get() {
 get update || true # what is missing shows in the next step
 get install --download-only --no-install-recommends \
     libc6-dev libubsan1 libbearssl-dev libcmocka-dev libjansson-dev \
-    libyajl-dev libssl-dev libmbedtls-dev libc-ares-dev \
+    libyajl-dev libssl-dev libmbedtls-dev libc-ares-dev libinih-dev \
     libncurses-dev libzstd-dev libmicrohttpd-dev || {
     cat apt/log >&2
     echo "$0: apt-get has not got the libraries for $arch" >&2

@@ -6,6 +6,7 @@
 #include "inifile.h"
 
 #include <errno.h>
+#include <ini.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,26 +14,27 @@
 #include "line.h"
 #include "text.h"
 
+/* A file being read. inih does not pass line numbers to its handler and accepts
+ * any text after a section's name, so inifile_line() looks at lines before it. */
 struct inifile {
+    FILE *file;
+    const char *path;
     const char *const *sections;
     inifile_value *take;
     void *context;
-    char section[64];
+    int line, bad_line;
+    bool midway; /* within a line that exceeds inih's buffer */
+    char *error;
+    size_t error_len;
 };
 
-static const char spaces[] = " \t\r\n";
-
-/* Removes spaces at both ends. */
-static char *inifile_trim(char *text) {
-    size_t len;
-
-    text += strspn(text, spaces);
-    len = strlen(text);
-    while (len > 0 && strchr(spaces, text[len - 1])) {
-        --len;
+/* Keeps the first error and its line. */
+static void inifile_error(struct inifile *ini, const char *what) {
+    if (ini->bad_line == 0) {
+        ini->bad_line = ini->line;
+        snprintf(ini->error, ini->error_len, "%s:%d: %s", ini->path, ini->line,
+                 what);
     }
-    text[len] = '\0';
-    return text;
 }
 
 bool inifile_known(const char *kind, const char *word, const char *const *known,
@@ -45,81 +47,88 @@ bool inifile_known(const char *kind, const char *word, const char *const *known,
     return close && strcmp(close, word) == 0;
 }
 
-static bool inifile_section(struct inifile *ini, char *name,
-                            char what[INIFILE_WHAT_LEN]) {
-    size_t len = strlen(name);
+static void inifile_section(struct inifile *ini, const char *text) {
+    char name[64] = "", what[INIFILE_WHAT_LEN];
+    int end = 0;
 
-    if (len == 0 || name[len - 1] != ']') {
-        snprintf(what, INIFILE_WHAT_LEN, "a section is a line like [service]");
-        return false;
+    sscanf(text, " [%63[^]\r\n]]%n", name, &end);
+    text += end;
+    text += strspn(text, " \t\r\n");
+    if (end == 0 || !strchr(";#", *text)) {
+        inifile_error(ini, "a section is a line like [service]");
+    } else if (ini->sections &&
+               !inifile_known("section", name, ini->sections, what)) {
+        inifile_error(ini, what);
     }
-    name[len - 1] = '\0';
-    name = inifile_trim(name);
-    snprintf(ini->section, sizeof ini->section, "%s", name);
-    return !ini->sections ||
-           inifile_known("section", name, ini->sections, what);
 }
 
-/* Takes a line. Returns false with an error in what. */
-static bool inifile_line(struct inifile *ini, char *text,
-                         char what[INIFILE_WHAT_LEN]) {
-    char *value, *comment = strchr(text, ';');
+static char *inifile_line(char *text, int len, void *context) {
+    struct inifile *ini = context;
 
-    while (comment && comment > text && !strchr(spaces, comment[-1])) {
-        comment = strchr(comment + 1, ';');
+    if (!fgets(text, len, ini->file)) {
+        return NULL;
     }
-    if (comment) {
-        *comment = '\0';
+    if (ini->midway) {
+        inifile_error(ini, "line is too long");
+    } else {
+        ++ini->line;
+        if (text[strspn(text, " \t")] == '[') {
+            inifile_section(ini, text);
+        }
     }
-    text = inifile_trim(text);
-    if (*text == '\0' || *text == '#') {
-        return true;
+    ini->midway = !strchr(text, '\n');
+    return text;
+}
+
+/* inih's handler. Returns 1 for a good line, 0 for a bad one. */
+static int inifile_take(void *context, const char *section, const char *name,
+                        const char *value) {
+    struct inifile *ini = context;
+    char what[INIFILE_WHAT_LEN] = "";
+
+    if (section[0] == '\0') {
+        snprintf(what, sizeof what, "no [section] comes before it");
+    } else if (value[0] == '\0') {
+        snprintf(what, sizeof what, "no value for %.80s", name);
+    } else if (ini->take(ini->context, section, name, value, what)) {
+        return 1;
     }
-    if (*text == '[') {
-        return inifile_section(ini, text + 1, what);
-    }
-    value = strpbrk(text, "=:");
-    if (!value || ini->section[0] == '\0') {
-        snprintf(what, INIFILE_WHAT_LEN,
-                 value ? "no [section] comes before it"
-                       : "neither [section] nor key = value");
-        return false;
-    }
-    *value = '\0';
-    text = inifile_trim(text);
-    value = inifile_trim(value + 1);
-    if (*value == '\0') {
-        snprintf(what, INIFILE_WHAT_LEN, "no value for %.80s", text);
-        return false;
-    }
-    return ini->take(ini->context, ini->section, text, value, what);
+    inifile_error(ini, what);
+    return 0;
 }
 
 bool inifile_read(const char *path, const char *kind,
                   const char *const *sections, inifile_value *take,
                   void *context, char *error, size_t error_len) {
-    struct inifile ini = {sections, take, context, ""};
-    FILE *file = line_open(path);
-    char what[INIFILE_WHAT_LEN], *text = NULL;
-    size_t room = 0;
-    unsigned line = 0;
-    bool ok = true;
+    struct inifile ini = {.path = path,
+                          .sections = sections,
+                          .take = take,
+                          .context = context,
+                          .error = error,
+                          .error_len = error_len};
+    int bad_line, failed;
 
-    while (ok && file && getline(&text, &room, file) >= 0) {
-        ++line;
-        ok = inifile_line(&ini, text, what);
-    }
-    if (!ok) {
-        snprintf(error, error_len, "%s:%u: %s", path, line, what);
-    } else if (!file || ferror(file)) {
+    ini.file = line_open(path);
+    if (!ini.file) {
         snprintf(error, error_len, "%s %s: %s", kind, path, strerror(errno));
-        ok = false;
+        return false;
     }
-    free(text);
-    if (file) {
-        fclose(file);
+    bad_line = ini_parse_stream(inifile_line, &ini, inifile_take, &ini);
+    failed = ferror(ini.file) ? errno : 0;
+    fclose(ini.file);
+    if (failed || bad_line < 0) {
+        snprintf(error, error_len, "%s %s: %s", kind, path,
+                 failed ? strerror(failed) : "out of memory");
+        return false;
     }
-    return ok;
+    /* inih reports only the first bad line. If the handler did not refuse it,
+     * its syntax is wrong. */
+    if (bad_line > 0 && (ini.bad_line == 0 || bad_line < ini.bad_line)) {
+        ini.bad_line = 0;
+        ini.line = bad_line;
+        inifile_error(&ini, "neither [section] nor key = value");
+    }
+    return ini.bad_line == 0;
 }
 
 char *inifile_path(const char *path, const char *value) {

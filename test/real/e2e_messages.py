@@ -199,14 +199,15 @@ def test_profile_lines():
                 ("#\n[sevice]\n\nca = x", 2, "'sevice': did you mean 'service'?"),
                 ("[SERVICE]\nca = x", 1, "'SERVICE': did you mean 'service'?"),
                 ("[other]\n[service]", 1, "'other': not one of service"),
-                ("[service]\n[]", 2, "unknown section ''"),
+                ("[service]\n[]", 2, "a section is a line like [service]"),
                 ("[service] ca = x", 1, "a section is a line like [service]"),
                 ("[service", 1, "a section is a line like [service]"),
                 ("ca = x", 1, "no [section] comes before it"),
-                (f"[service]\n#{'x' * 999}\nCA = x", 3, "did you mean 'ca'?"),
-                ("[service]\n proxy: x;y ; z\n ca=\n", 3, "no value for ca"),
+                (f"[service]\n#{'x' * 999}\nca = x", 2, "line is too long"),
+                ("[service]\n#\nCA = x", 3, "did you mean 'ca'?"),
+                ("[service]\nproxy: x;y ; z\nca=\n", 3, "no value for ca"),
                 ("[service]\nca = x\nca = y", 3, "set twice: ca"),
-                ("[service]\nca = x\n  y", 3, "nor key = value")):
+                ("[service]\nca = x\ny", 3, "nor key = value")):
             write_file(path, text)
             status, out, _ = run("profiles", "check", path)
             check(status == CONFIG and f": {path}:{line}: " in out and
