@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *program;
@@ -36,6 +37,27 @@ static bool stream_again(int fd, short events) {
     return false;
 }
 
+static int64_t limit_ms;
+
+void start_limit(int64_t ms) {
+    limit_ms = ms;
+}
+
+/* Waits until a write does not block. Returns false with EINTR at the limit. */
+static bool stream_ready(int fd) {
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    struct timespec now;
+    int64_t rest;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    rest = limit_ms - now.tv_sec * INT64_C(1000) - now.tv_nsec / 1000000;
+    if (fd != STDOUT_FILENO || limit_ms == 0 || rest > INT_MAX) {
+        return true;
+    }
+    errno = EINTR;
+    return poll(&ready, 1, rest < 1000 ? 1000 : (int)rest) > 0;
+}
+
 static ssize_t stream_read(void *context, char *data, size_t len) {
     const int fd = *(const int *)context;
     ssize_t n;
@@ -54,7 +76,7 @@ static ssize_t stream_write(void *context, const char *data, size_t len) {
         /* a write to a pipe is complete or fails: a signal during a longer one
          * would be missed, and the next write would block again */
         const size_t most = len - done < PIPE_BUF ? len - done : PIPE_BUF;
-        ssize_t n = write(fd, data + done, most);
+        ssize_t n = stream_ready(fd) ? write(fd, data + done, most) : -1;
 
         if (n >= 0) {
             done += (size_t)n;

@@ -8,6 +8,7 @@
 #define START_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* The exit status if standard output cannot be written. */
@@ -27,6 +28,10 @@ bool start_ignores(int number);
 
 /* Handles a signal, without SA_RESTART, unless it is to stay ignored. */
 void start_catch(int number, void (*handler)(int number));
+
+/* Limits how long a write to standard output waits: after this time (ms, as of
+ * CLOCK_MONOTONIC), a second, then it fails with EINTR. 0: no limit. */
+void start_limit(int64_t ms);
 
 /* A file's descriptor. After start(), fileno() knows none for the standard
  * streams. */

@@ -96,20 +96,14 @@ static bool reader_number(struct reader *reader, size_t i, const char *value,
 }
 
 /* Returns true if an option has exactly this name. */
-static bool is_option(const struct argp *argp, const char *name) {
-    for (const struct argp_option *option = argp->options;
-         option && (option->name || option->key || option->doc); ++option) {
-        if (option->name && strcmp(option->name, name) == 0) {
-            return true;
-        }
+static bool is_option(const char *name) {
+    struct option list[OPTIONS_MAX];
+    size_t count = options_list(&options_argp, list, 0);
+
+    while (count > 0 && strcmp(list[count - 1].name, name) != 0) {
+        --count;
     }
-    for (const struct argp_child *child = argp->children; child && child->argp;
-         ++child) {
-        if (is_option(child->argp, name)) {
-            return true;
-        }
-    }
-    return false;
+    return count > 0;
 }
 
 /* Takes an option of `mini-stream stream`. */
@@ -124,7 +118,7 @@ static bool reader_stream(struct reader *reader, const char *key,
                                 reader_keep(reader, g_strdup(*word)));
             }
         }
-    } else if (strcmp(key, "profile") == 0 || !is_option(&options_argp, key)) {
+    } else if (strcmp(key, "profile") == 0 || !is_option(key)) {
         snprintf(what, INIFILE_WHAT_LEN, "unknown: %s in section [stream]",
                  key);
         return false;
@@ -275,6 +269,8 @@ static error_t config_parse(int key, char *arg, struct argp_state *state) {
 void config_read(struct config *config, const char *path) {
     static const struct argp argp = {.parser = config_parse,
                                      .children = options_children};
+    static const char *const sections[] = {"service", "stream", "broker",
+                                           "gateway", NULL};
     struct reader reader = {
         config, path,
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
@@ -296,8 +292,8 @@ void config_read(struct config *config, const char *path) {
     config->options.settings.profile = reader_keep(&reader, g_strdup(path));
     config->options.settings.profile_shared = true;
     g_ptr_array_add(config->arguments, config->options.settings.profile);
-    if (!inifile_read(path, "configuration", reader_value, &reader, error,
-                      sizeof error)) {
+    if (!inifile_read(path, "configuration", sections, reader_value, &reader,
+                      error, sizeof error)) {
         config_fail(error);
     }
     objection = config_objection(&config->publish.broker);

@@ -145,7 +145,7 @@ static void mqtt_parse(struct mqtt *mqtt, int argc, char **argv) {
     mqtt->prefix = "mst";
     mqtt->options.channels = 1u << MST_TOP_OF_BOOK | 1u << MST_HEARTBEAT;
     argp_err_exit_status = EXITS_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, mqtt);
+    options_parse(&argp, argc, argv, mqtt);
 }
 
 /* ---- The library's thread ---- */

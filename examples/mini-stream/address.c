@@ -90,6 +90,7 @@ static const char **options_text(struct address_options *options, int key) {
 }
 
 static error_t address_parse(int key, char *arg, struct argp_state *state) {
+    static const char *const yes_no[] = {"yes", "no", NULL};
     struct address_options *options = state->input;
     const char **text = options_text(options, key);
     char why[MST_TEXT_MAX + 1];
@@ -110,11 +111,10 @@ static error_t address_parse(int key, char *arg, struct argp_state *state) {
         if (options->request.bookmarked != MST_BOOKMARK_UNCHANGED) {
             options_fail(state, "--bookmarked: given twice");
         }
-        if (strcmp(arg, "yes") != 0 && strcmp(arg, "no") != 0) {
-            options_fail(state, "--bookmarked %s: must be yes or no", arg);
-        }
         options->request.bookmarked =
-            *arg == 'y' ? MST_BOOKMARK_TRUE : MST_BOOKMARK_FALSE;
+            options_choice(state, "--bookmarked", arg, yes_no)
+                ? MST_BOOKMARK_FALSE
+                : MST_BOOKMARK_TRUE;
         return 0;
     case KEY_SECONDS:
         options->seconds =
@@ -372,7 +372,7 @@ int address_put_main(int argc, char **argv) {
 
     options.settings.url = SETTING_BASE_URL;
     options.seconds = SECONDS_DEFAULT;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    options_parse(&argp, argc, argv, &options);
     config.put_ms = options.seconds * 1000;
     signals_catch();
     result = put_begin(&options, &network, &config, error);

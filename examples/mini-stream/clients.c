@@ -42,19 +42,16 @@ static int object_begin(struct clients *clients, size_t number,
     }
     config.access = &clients->access;
     config.link = (int)(plan->pairs ? 2 * number : number);
+    if (recorder) {
+        recorder_object(recorder, (int)number, &config, plan->rotate_ms, 0,
+                        &memory[0], plan->pairs ? &memory[1] : NULL);
+    }
     if (plan->pairs) {
-        if (recorder) {
-            recorder_pair(recorder, (int)number, &config, plan->rotate_ms, 0,
-                          &memory[0], &memory[1]);
-        }
         rc = mst_pair_init(&object->as.pair, &config, plan->rotate_ms, port,
                            &memory[0], &memory[1]);
         clients->links[config.link] = &object->as.pair.clients[0].link;
         clients->links[config.link + 1] = &object->as.pair.clients[1].link;
     } else {
-        if (recorder) {
-            recorder_client(recorder, (int)number, &config, 0, &memory[0]);
-        }
         rc = mst_client_init(&object->as.client, &config, port, &memory[0]);
         clients->links[config.link] = &object->as.client.link;
     }
@@ -115,8 +112,8 @@ int clients_subscribe(struct clients *clients, size_t object,
                                          .thin = book ? book->thin : 0};
 
     if (clients->recorder) {
-        recorder_subscribe(clients->recorder, (int)object, channel, market,
-                           &books);
+        recorder_market(clients->recorder, RECORDING_SUBSCRIBE, (int)object,
+                        channel, market, &books);
     }
     return clients->pairs
                ? mst_pair_subscribe(&at->as.pair, channel, market, book, other)

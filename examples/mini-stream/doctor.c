@@ -241,7 +241,7 @@ int doctor_main(int argc, char **argv) {
 
     doctor.settings.url = SETTING_WS_URL;
     doctor.seconds = SECONDS_DEFAULT;
-    argp_parse(&argp, argc, argv, 0, NULL, &doctor);
+    options_parse(&argp, argc, argv, &doctor);
     signal(SIGPIPE, SIG_IGN);
     report_init(&doctor.report, doctor.json);
     check_all(&doctor);

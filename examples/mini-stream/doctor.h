@@ -29,7 +29,7 @@
     "tls_version, suite, certificates, anchor, other_tls (library, works), " \
     "scope, lifetime_s.\n"
 
-#define REPORT_PRINTF(n) __attribute__((format(printf, n, (n) + 1)))
+enum status { STATUS_OK, STATUS_WARNING, STATUS_FAILED, STATUS_NOT_TRIED };
 
 struct report {
     bool json, colour;
@@ -46,14 +46,15 @@ struct report {
 
 void report_init(struct report *report, bool json);
 
-/* Begins a step: its name in JSON, and its title for people. */
-REPORT_PRINTF(3)
-void report_begin(struct report *report, const char *name, const char *format,
-                  ...);
+/* These take over an allocated text; the macros format it.
+ * Begins a step: its name in JSON, and its title for people. */
+void report_step(struct report *report, const char *name, char *title);
+#define report_begin(report, name, ...) \
+    report_step(report, name, text_new(__VA_ARGS__))
 
 /* Adds a note to the current step. */
-REPORT_PRINTF(2)
-void report_note(struct report *report, const char *format, ...);
+void report_add(struct report *report, char *note);
+#define report_note(report, ...) report_add(report, text_new(__VA_ARGS__))
 
 /* Adds a value to the step's JSON; takes over the reference. */
 void report_set(struct report *report, const char *key, json_t *value);
@@ -61,21 +62,24 @@ void report_set(struct report *report, const char *key, json_t *value);
 /* Returns a text as JSON, with control characters replaced. */
 json_t *report_text(const char *text);
 
-/* End the current step. */
-REPORT_PRINTF(2) void report_ok(struct report *report, const char *format, ...);
-REPORT_PRINTF(2)
-void report_warn(struct report *report, const char *format, ...);
+/* Ends the current step. */
+void report_close(struct report *report, enum status status, char *text);
+#define report_ok(report, ...) \
+    report_close(report, STATUS_OK, text_new(__VA_ARGS__))
+#define report_warn(report, ...) \
+    report_close(report, STATUS_WARNING, text_new(__VA_ARGS__))
 
 /* Ends the current step as failed: error is an mst_error, or 0 for the
  * configuration. advice: what to do; NULL: the usual for that error. */
-REPORT_PRINTF(4)
-void report_fail(struct report *report, int error, const char *advice,
-                 const char *format, ...);
+void report_failed(struct report *report, int error, const char *advice,
+                   char *text);
+#define report_fail(report, error, advice, ...) \
+    report_failed(report, error, advice, text_new(__VA_ARGS__))
 
 /* Adds a step that is not tried. */
-REPORT_PRINTF(3)
-void report_skip(struct report *report, const char *name, const char *format,
-                 ...);
+void report_skipped(struct report *report, const char *name, char *title);
+#define report_skip(report, name, ...) \
+    report_skipped(report, name, text_new(__VA_ARGS__))
 
 /* Prints the advice or the JSON object, and frees the report. Returns the exit
  * code. */

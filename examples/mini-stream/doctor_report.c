@@ -3,8 +3,6 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* vasprintf() */
-
 #include "doctor.h"
 
 #include <inttypes.h>
@@ -18,8 +16,6 @@
 
 /* Columns before the title of a step and its notes. */
 #define INDENT 15
-
-enum status { STATUS_OK, STATUS_WARNING, STATUS_FAILED, STATUS_NOT_TRIED };
 
 static const struct {
     const char *word, *name, *colour;
@@ -134,15 +130,10 @@ json_t *report_text(const char *text) {
     return value;
 }
 
-__attribute__((format(printf, 1, 0))) static json_t *
-text_format(const char *format, va_list arguments) {
-    json_t *value;
-    char *text;
+/* report_text() of an allocated text, which it frees. */
+static json_t *text_take(char *text) {
+    json_t *value = report_text(text);
 
-    if (vasprintf(&text, format, arguments) < 0) {
-        abort();
-    }
-    value = report_text(text);
     free(text);
     return value;
 }
@@ -157,42 +148,31 @@ void report_set(struct report *report, const char *key, json_t *value) {
     }
 }
 
-__attribute__((format(printf, 3, 0))) static void
-step_begin(struct report *report, const char *name, const char *format,
-           va_list arguments) {
+static void step_begin(struct report *report, const char *name, char *title) {
     report->step = text_must(json_object());
     report->begin_ms = clock_ms();
     report_set(report, "step", json_string(name));
     if (report->endpoint != NULL) {
         report_set(report, "endpoint", json_string(report->endpoint));
     }
-    report_set(report, "title", text_format(format, arguments));
+    report_set(report, "title", text_take(title));
     report_set(report, "status", json_null());
     report_set(report, "ms", json_null());
     report_set(report, "text", json_null());
     report_set(report, "notes", json_array());
 }
 
-void report_begin(struct report *report, const char *name, const char *format,
-                  ...) {
-    va_list arguments;
-
-    va_start(arguments, format);
-    step_begin(report, name, format, arguments);
-    va_end(arguments);
+void report_step(struct report *report, const char *name, char *title) {
+    step_begin(report, name, title);
     if (report->live) {
         printf("\r%-*s%.60s...", INDENT, "", step_text(report, "title"));
         fflush(stdout);
     }
 }
 
-void report_note(struct report *report, const char *format, ...) {
-    va_list arguments;
-
-    va_start(arguments, format);
+void report_add(struct report *report, char *note) {
     json_array_append_new(json_object_get(report->step, "notes"),
-                          text_format(format, arguments));
-    va_end(arguments);
+                          text_take(note));
 }
 
 static void step_print(const struct report *report, enum status status) {
@@ -218,15 +198,15 @@ static void step_print(const struct report *report, enum status status) {
     fflush(stdout);
 }
 
-/* Ends the current step; takes over the reference to text. */
-static void step_end(struct report *report, enum status status, json_t *text) {
+void report_close(struct report *report, enum status status, char *text) {
     uint64_t ms = clock_ms() - report->begin_ms;
 
+    report->warned |= status == STATUS_WARNING;
     report_set(report, "status", json_string(statuses[status].name));
     report_set(report, "ms",
                status == STATUS_NOT_TRIED ? json_null()
                                           : json_integer((json_int_t)ms));
-    report_set(report, "text", text);
+    report_set(report, "text", text_take(text));
     if (!report->json) {
         step_print(report, status);
     }
@@ -234,27 +214,8 @@ static void step_end(struct report *report, enum status status, json_t *text) {
     report->step = NULL;
 }
 
-void report_ok(struct report *report, const char *format, ...) {
-    va_list arguments;
-
-    va_start(arguments, format);
-    step_end(report, STATUS_OK, text_format(format, arguments));
-    va_end(arguments);
-}
-
-void report_warn(struct report *report, const char *format, ...) {
-    va_list arguments;
-
-    va_start(arguments, format);
-    report->warned = true;
-    step_end(report, STATUS_WARNING, text_format(format, arguments));
-    va_end(arguments);
-}
-
-void report_fail(struct report *report, int error, const char *advice,
-                 const char *format, ...) {
-    va_list arguments;
-
+void report_failed(struct report *report, int error, const char *advice,
+                   char *text) {
     if (error != 0) {
         report_set(report, "error_code", json_integer(error));
     }
@@ -263,19 +224,12 @@ void report_fail(struct report *report, int error, const char *advice,
         report->advice = advice != NULL ? advice : doctor_advice(error);
         report->first = text_must(strdup(step_text(report, "title")));
     }
-    va_start(arguments, format);
-    step_end(report, STATUS_FAILED, text_format(format, arguments));
-    va_end(arguments);
+    report_close(report, STATUS_FAILED, text);
 }
 
-void report_skip(struct report *report, const char *name, const char *format,
-                 ...) {
-    va_list arguments;
-
-    va_start(arguments, format);
-    step_begin(report, name, format, arguments);
-    va_end(arguments);
-    step_end(report, STATUS_NOT_TRIED, json_string("not tried"));
+void report_skipped(struct report *report, const char *name, char *title) {
+    step_begin(report, name, title);
+    report_close(report, STATUS_NOT_TRIED, text_new("not tried"));
 }
 
 static void json_print(const struct report *report) {

@@ -14,11 +14,12 @@
 #include "line.h"
 #include "text.h"
 
-/* A file being read. inih does not pass line numbers to its handler, so
- * inifile_line() counts them. */
+/* A file being read. inih does not pass line numbers to its handler and accepts
+ * any text after a section's name, so inifile_line() looks at lines before it. */
 struct inifile {
     FILE *file;
     const char *path;
+    const char *const *sections;
     inifile_value *take;
     void *context;
     int line, bad_line;
@@ -36,6 +37,31 @@ static void inifile_error(struct inifile *ini, const char *what) {
     }
 }
 
+bool inifile_known(const char *kind, const char *word, const char *const *known,
+                   char what[INIFILE_WHAT_LEN]) {
+    const char *close = text_close(word, known);
+    char suggestion[TEXT_SUGGEST_LEN];
+
+    snprintf(what, INIFILE_WHAT_LEN, "unknown %s '%.40s': %.180s", kind, word,
+             text_suggest(word, known, suggestion));
+    return close && strcmp(close, word) == 0;
+}
+
+static void inifile_section(struct inifile *ini, const char *text) {
+    char name[64] = "", what[INIFILE_WHAT_LEN];
+    int end = 0;
+
+    sscanf(text, " [%63[^]\r\n]]%n", name, &end);
+    text += end;
+    text += strspn(text, " \t\r\n");
+    if (end == 0 || !strchr(";#", *text)) {
+        inifile_error(ini, "a section is a line like [service]");
+    } else if (ini->sections &&
+               !inifile_known("section", name, ini->sections, what)) {
+        inifile_error(ini, what);
+    }
+}
+
 static char *inifile_line(char *text, int len, void *context) {
     struct inifile *ini = context;
 
@@ -46,6 +72,9 @@ static char *inifile_line(char *text, int len, void *context) {
         inifile_error(ini, "line is too long");
     } else {
         ++ini->line;
+        if (text[strspn(text, " \t")] == '[') {
+            inifile_section(ini, text);
+        }
     }
     ini->midway = !strchr(text, '\n');
     return text;
@@ -57,8 +86,10 @@ static int inifile_take(void *context, const char *section, const char *name,
     struct inifile *ini = context;
     char what[INIFILE_WHAT_LEN] = "";
 
-    if (value[0] == '\0') {
-        snprintf(what, sizeof what, "no value for %s", name);
+    if (section[0] == '\0') {
+        snprintf(what, sizeof what, "no [section] comes before it");
+    } else if (value[0] == '\0') {
+        snprintf(what, sizeof what, "no value for %.80s", name);
     } else if (ini->take(ini->context, section, name, value, what)) {
         return 1;
     }
@@ -66,15 +97,16 @@ static int inifile_take(void *context, const char *section, const char *name,
     return 0;
 }
 
-bool inifile_read(const char *path, const char *kind, inifile_value *take,
+bool inifile_read(const char *path, const char *kind,
+                  const char *const *sections, inifile_value *take,
                   void *context, char *error, size_t error_len) {
     struct inifile ini = {.path = path,
+                          .sections = sections,
                           .take = take,
                           .context = context,
                           .error = error,
                           .error_len = error_len};
-    int bad_line;
-    int failed;
+    int bad_line, failed;
 
     ini.file = line_open(path);
     if (!ini.file) {

@@ -13,19 +13,28 @@ static const char mark[] = "\xEF\xBB\xBF"; /* the byte order mark of UTF-8 */
 static bool verbose;
 
 unsigned line_strip(char *text) {
-    const bool marked = strncmp(text, mark, MARK_LEN) == 0;
-    const char *from = text + (marked ? MARK_LEN : 0);
-    const size_t before = strlen(from);
+    const char *from = text;
+    unsigned removed = 0;
     size_t len;
 
-    from += strspn(from, "\r\n");
+    for (; *from && strchr("\r\n\xEF", *from); ++from) {
+        if (*from != mark[0]) {
+            removed |= LINE_ENDS;
+        } else if (strncmp(from, mark, MARK_LEN) == 0) {
+            removed |= LINE_MARK;
+            from += MARK_LEN - 1;
+        } else {
+            break;
+        }
+    }
     len = strlen(from);
     while (len > 0 && strchr("\r\n", from[len - 1])) {
+        removed |= LINE_ENDS;
         --len;
     }
     memmove(text, from, len);
     text[len] = '\0';
-    return (marked ? LINE_MARK : 0) | (len < before ? LINE_ENDS : 0);
+    return removed;
 }
 
 bool line_is_one(const char *text) {

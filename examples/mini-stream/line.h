@@ -13,7 +13,7 @@
 /* What line_strip() removed. */
 enum { LINE_MARK = 1, LINE_ENDS = 2 };
 
-/* Removes a byte order mark at the beginning, and line ends (LF, CR, CR LF) at
+/* Removes byte order marks at the beginning, and line ends (LF, CR, CR LF) at
  * both ends. Returns what was removed. */
 unsigned line_strip(char *text);
 

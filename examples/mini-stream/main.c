@@ -109,30 +109,27 @@ static bool is_one_of(const char *word, const char *const *words) {
 
 /* True if the arguments ask for the general help. */
 static bool asks_for_help(int argc, char **argv) {
-    static const char *const first[] = {"help",   "version", "-h",
-                                        "--help", "-?",      NULL};
-    static const char *const of_several[] = {"address", NULL};
-    static const char *const last[] = {"-h", "--help", "-?", NULL};
+    static const char *const options[] = {"-h", "--help", "-?", NULL};
+    static const char *const others[] = {"help", "version", "address", NULL};
+    const char *last = argv[argc - 1];
 
-    return argc > 1 &&
-           (argc == 2 ? is_one_of(argv[1], first)
-                      : argc == 3 && (is_one_of(argv[2], last) ||
-                                      (strcmp(argv[1], "help") == 0 &&
-                                       (is_one_of(argv[2], first) ||
-                                        is_one_of(argv[2], of_several)))));
+    return (argc == 2 && strcmp(last, "help") == 0) ||
+           (argc <= 3 && is_one_of(last, options)) ||
+           (argc == 3 && strcmp(argv[1], "help") == 0 &&
+            is_one_of(last, others));
 }
 
 /* Reports an unknown command and suggests a similar one: tries both words, the
  * first one alone, and the first one with "put". */
 static void say_unknown(int count, char **words) {
-    const char *known[COMMANDS + 5] = {"help", "version", "--help",
-                                       "--version"};
+    const char *known[COMMANDS + 7] = {"help",      "version", "--help",
+                                       "--version", "-h",      "-V"};
     const char *ends[] = {count > 1 ? words[1] : "", "", "put"};
     const char *close = NULL;
     char name[80] = "";
 
     for (size_t i = 0; i < COMMANDS; ++i) {
-        known[4 + i] = commands[i].name;
+        known[6 + i] = commands[i].name;
     }
     for (size_t i = 0; i < 3 && !close; ++i) {
         snprintf(name, sizeof name, "%s%s%s", words[0], *ends[i] ? " " : "",
@@ -152,17 +149,19 @@ static void say_unknown(int count, char **words) {
 
 int main(int argc, char **argv) {
     static const char *const version[] = {"version", "--version", "-V", NULL};
-    int result = -1;
+    int result;
+    bool help;
 
     start("mini-stream");
     /* Only characters follow the locale: numbers keep their decimal point. */
     setlocale(LC_CTYPE, "");
     argp_err_exit_status = EXITS_USAGE;
-    if (argc > 1 && strcmp(argv[1], "help") == 0) {
-        result = help_command(argc, argv);
-    } else {
-        result = run_command(argc, argv);
+    if (argc < 2) {
+        print_help(stderr);
+        return EXITS_USAGE;
     }
+    help = strcmp(argv[1], "help") == 0;
+    result = help ? help_command(argc, argv) : run_command(argc, argv);
     if (result >= 0) {
         return result;
     }
@@ -174,12 +173,6 @@ int main(int argc, char **argv) {
         print_help(stdout);
         return EXITS_OK;
     }
-    if (argc < 2) {
-        print_help(stderr);
-    } else {
-        bool help = strcmp(argv[1], "help") == 0;
-
-        say_unknown(argc - 1 - help, argv + 1 + help);
-    }
+    say_unknown(argc - 1 - help, argv + 1 + help);
     return EXITS_USAGE;
 }

@@ -17,11 +17,19 @@
 static char via[MST_HOST_MAX + 40];
 static bool direct; /* the last connection used no proxy */
 
-/* Returns an environment variable: the lower-case name first, as in curl. */
-static const char *environment(const char *lower, const char *upper) {
-    const char *value = getenv(lower);
+static char *no_proxy;
 
-    return value && value[0] != '\0' ? value : getenv(upper);
+/* Returns an environment variable, the lower-case name first, as in curl;
+ * stripped and allocated. */
+static char *environment(const char *lower, const char *upper) {
+    const char *value = getenv(lower);
+    const char *name = value && value[0] != '\0' ? lower : upper;
+    char *text;
+
+    value = getenv(name);
+    text = text_new("%s", value ? value : "");
+    line_report(name, NULL, line_strip(text));
+    return text;
 }
 
 /* True if a word of NO_PROXY is this host or a domain that contains it, and has
@@ -72,11 +80,11 @@ static bool is_here(const char *host) {
  * a host in NO_PROXY. */
 static bool is_direct(void *context, const struct mst_endpoint *endpoint) {
     static const char separators[] = ", \r\n";
-    const char *at = environment("no_proxy", "NO_PROXY");
+    const char *at = no_proxy;
 
     (void)context;
     direct = is_here(endpoint->host);
-    while (at && *at && !direct) {
+    while (*at && !direct) {
         size_t len = strcspn(at, separators);
         direct = word_fits(at, len, endpoint);
         at += len + strspn(at + len, separators);
@@ -93,7 +101,6 @@ static int proxy_begin(struct network *network, const char *url, size_t links) {
                           http ? url + len : url);
     int rc;
 
-    (void)line_strip(text); /* HTTPS_PROXY may end with a line end */
     rc = mst_proxy_init(&network->proxy, text, &network->direct,
                         network->proxied, links, &network->below);
     explicit_bzero(text, strlen(text));
@@ -101,18 +108,11 @@ static int proxy_begin(struct network *network, const char *url, size_t links) {
     return rc;
 }
 
-/* Finds the proxy in settings or environment, and prepares it if there is
- * one. */
-static bool proxy_find(struct network *network, const struct settings *settings,
-                       size_t links, char error[SETTINGS_ERROR_LEN]) {
-    const char *set = settings->options.value[SETTING_PROXY];
-    const char *url = set ? set : environment("https_proxy", "HTTPS_PROXY");
+/* Prepares the proxy of the settings, if set, or the environment. */
+static bool proxy_use(struct network *network, const char *url, bool set,
+                      size_t links, char error[SETTINGS_ERROR_LEN]) {
     const struct mst_endpoint *endpoint = &network->proxy.endpoint;
 
-    network->below = network->direct;
-    if (!url || url[0] == '\0') {
-        return true;
-    }
     if (proxy_begin(network, url, links) != 0) { /* may contain a password */
         const char *colon = strstr(url, "://");
         const bool other = colon && !text_is_name(url, "http://", 7);
@@ -124,12 +124,32 @@ static bool proxy_find(struct network *network, const struct settings *settings,
                  other ? (int)(colon - url) + 3 : 0, url);
         return false;
     }
-    network->proxy.direct = set ? NULL : is_direct;
+    if (!set) {
+        network->proxy.direct = is_direct;
+        free(no_proxy);
+        no_proxy = environment("no_proxy", "NO_PROXY");
+    }
     snprintf(via, sizeof via,
              strchr(endpoint->host, ':') ? " through the proxy [%s]:%u"
                                          : " through the proxy %s:%u",
              endpoint->host, endpoint->port);
     return true;
+}
+
+/* Finds the proxy in settings or environment, and prepares it if there is
+ * one. */
+static bool proxy_find(struct network *network, const struct settings *settings,
+                       size_t links, char error[SETTINGS_ERROR_LEN]) {
+    const char *set = settings->options.value[SETTING_PROXY];
+    char *url =
+        set ? text_new("%s", set) : environment("https_proxy", "HTTPS_PROXY");
+    bool ok;
+
+    network->below = network->direct;
+    ok = *url == '\0' || proxy_use(network, url, set != NULL, links, error);
+    explicit_bzero(url, strlen(url));
+    free(url);
+    return ok;
 }
 
 static bool openssl_begin(struct network *network, const char *ca, size_t links,
@@ -214,6 +234,8 @@ void network_wait(struct network *network, const struct mst_link *link) {
 }
 
 void network_end(struct network *network) {
+    free(no_proxy);
+    no_proxy = NULL;
     mst_openssl_free(&network->openssl);
     mst_proxy_wipe(&network->proxy);
     mst_posix_free(&network->posix);

@@ -8,11 +8,11 @@
 #include "options.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "exits.h"
 #include "recording.h"
 #include "text.h"
 
@@ -41,7 +41,8 @@ enum {
     KEY_FAIL_ON_DISCONNECT,
     KEY_STATS,
     KEY_METRICS,
-    KEY_COUNT
+    KEY_COUNT,
+    KEY_USAGE = 0x700
 };
 
 static const struct argp_option run_options[] = {
@@ -63,7 +64,9 @@ static const struct argp_option run_options[] = {
      "Subscribe again if a book is crossed", 0},
     {0, 0, 0, 0, "End:", 2},
     {"seconds", 's', "N", 0,
-     "End after N seconds, such as 10 or 1.5 (default 0: at Ctrl-C)", 0},
+     "End after N seconds, such as 10 or 1.5, even if nobody reads the output "
+     "(default 0: at Ctrl-C)",
+     0},
     {"count", KEY_COUNT, "N", 0,
      "End after N messages of data: snapshots, updates, best prices, "
      "executions; with the heartbeat channel alone, after N heartbeats",
@@ -166,79 +169,49 @@ uint64_t options_seconds(const struct argp_state *state, const char *option,
     return ms;
 }
 
-/* Other names of channels: without the prefix, and like the options. */
-static const struct {
-    const char *name;
-    enum mst_channel channel;
-} aliases[] = {{"executions", MST_EXECUTION_DATA},
-               {"top_of_book", MST_TOP_OF_BOOK},
-               {"top", MST_TOP_OF_BOOK}};
-#define ALIASES (sizeof aliases / sizeof *aliases)
+size_t options_choice(const struct argp_state *state, const char *what,
+                      const char *word, const char *const *known) {
+    char suggestion[TEXT_SUGGEST_LEN];
+    size_t i = 0;
 
-/* Returns the channel of this name, or MST_CHANNEL_OTHER. */
-static enum mst_channel options_channel(const char *name) {
-    int c = MST_MARKET_DATA;
-
-    for (size_t i = 0; i < ALIASES; ++i) {
-        if (strcmp(aliases[i].name, name) == 0) {
-            return aliases[i].channel;
+    while (known[i] && strcmp(known[i], word) != 0) {
+        ++i;
+    }
+    if (!known[i] && strcmp(word, "list") == 0) {
+        for (i = 0; known[i]; ++i) {
+            puts(known[i]);
         }
-    }
-    while (c < MST_CHANNEL_OTHER &&
-           strcmp(mst_channel_name((enum mst_channel)c), name) != 0) {
-        ++c;
-    }
-    return (enum mst_channel)c;
-}
-
-void options_unknown(const struct argp_state *state, const char *what,
-                     const char *word, const char *const *known) {
-    const char *close = text_close(word, known);
-    char names[512] = "";
-    bool list = strcmp(word, "list") == 0;
-
-    for (; *known; ++known) {
-        size_t len = strlen(names);
-
-        if (list) {
-            puts(*known);
-        }
-
-        snprintf(names + len, sizeof names - len, "%s%s", len > 0 ? ", " : "",
-                 *known);
-    }
-    if (list) {
         exit(EXITS_OK);
     }
-    options_fail(state, "%s '%s': %s%s%s", what, word,
-                 close ? "did you mean '" : "not one of ",
-                 close ? close : names, close ? "'?" : "");
+    if (!known[i]) {
+        options_fail(state, "%s '%s': %s", what, word,
+                     text_suggest(word, known, suggestion));
+    }
+    return i;
 }
 
 static unsigned options_channels(const struct argp_state *state,
                                  const char *list) {
+    static const char *const known[] = {"market_data",
+                                        "market_data.top_of_book",
+                                        "execution_data",
+                                        "heartbeat",
+                                        "executions",
+                                        "top_of_book",
+                                        "top",
+                                        NULL};
+    static const enum mst_channel channels[] = {
+        MST_MARKET_DATA,    MST_TOP_OF_BOOK, MST_EXECUTION_DATA, MST_HEARTBEAT,
+        MST_EXECUTION_DATA, MST_TOP_OF_BOOK, MST_TOP_OF_BOOK};
     char *names = text_must(strdup(list)), *rest = names, *name;
-    unsigned channels = 0;
+    unsigned chosen = 0;
 
     while ((name = strsep(&rest, ","))) {
-        enum mst_channel channel = options_channel(name);
-
-        if (channel == MST_CHANNEL_OTHER) {
-            const char *known[MST_CHANNEL_OTHER + ALIASES + 1] = {NULL};
-            size_t count = 0;
-
-            for (int c = MST_MARKET_DATA; c < MST_CHANNEL_OTHER; ++c) {
-                known[count++] = mst_channel_name((enum mst_channel)c);
-            }
-            for (size_t i = 0; i < ALIASES; ++i) {
-                known[count++] = aliases[i].name;
-            }
-            options_unknown(state, "--channels", name, known);
-        }
-        channels |= 1u << channel;
+        chosen |=
+            1u << channels[options_choice(state, "--channels", name, known)];
     }
     free(names);
-    return channels;
+    return chosen;
 }
 
 static void options_set(const struct argp_state *state,
@@ -246,17 +219,15 @@ static void options_set(const struct argp_state *state,
     const char *known[sizeof times / sizeof *times + 1] = {NULL};
     const char *equals = strchrnul(text, '=');
     char option[64];
+    size_t at;
 
     snprintf(option, sizeof option, "set %.*s", (int)(equals - text), text);
     for (size_t i = 0; i < sizeof times / sizeof *times; ++i) {
         known[i] = times[i].name;
-        if (strcmp(times[i].name, option + strlen("set ")) == 0) {
-            *(uint32_t *)((char *)config + times[i].offset) = options_number(
-                state, option, *equals ? equals + 1 : equals, 0, MS_MAX);
-            return;
-        }
     }
-    options_unknown(state, "--set", option + strlen("set "), known);
+    at = options_choice(state, "--set", option + strlen("set "), known);
+    *(uint32_t *)((char *)config + times[at].offset) =
+        options_number(state, option, *equals ? equals + 1 : equals, 0, MS_MAX);
 }
 
 void options_check_market(const struct argp_state *state, const char *market) {
@@ -420,6 +391,82 @@ const struct argp options_argp = {.options = run_options,
                                   .parser = options_key,
                                   .children = settings_children};
 const struct argp_child options_children[] = {{&options_argp, 0, NULL, 0}, {0}};
+
+size_t options_list(const struct argp *argp, struct option list[OPTIONS_MAX],
+                    size_t count) {
+    for (const struct argp_option *option = argp->options;
+         option && (option->name || option->key || option->doc); ++option) {
+        if (option->name && count + 1 < OPTIONS_MAX) {
+            list[count++] = (struct option){
+                option->name, option->arg ? required_argument : no_argument,
+                NULL, option->key};
+        }
+    }
+    for (const struct argp_child *child = argp->children; child && child->argp;
+         ++child) {
+        count = options_list(child->argp, list, count);
+    }
+    return count;
+}
+
+/* Ends the program because getopt_long() returned ':' or '?' for a word. */
+static _Noreturn void options_wrong(const char *program, const char *word,
+                                    const struct option *list, int result) {
+    const char *known[OPTIONS_MAX] = {NULL}, *close = NULL;
+    char name[40], clean[40], text[80] = "see --help";
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    for (size_t i = 0; list[i].name; ++i) {
+        known[i] = text_new("--%s", list[i].name);
+        if (list[i].val == optopt) { /* its value is wrong */
+            fprintf(stderr, "%s: %s %s value\n", program, known[i],
+                    result == ':' ? "needs a" : "takes no");
+            exit(EXITS_USAGE);
+        }
+        if (optopt == 0 && strncmp(known[i], name, strlen(name)) == 0) {
+            close = close ? close : known[i];
+        }
+    }
+    if (optopt != 0) { /* of a word with several, perhaps */
+        snprintf(name, sizeof name, "-%c", optopt);
+    }
+    close = close ? close : text_close(name, known);
+    if (close) {
+        snprintf(text, sizeof text, "did you mean '%s'?", close);
+    }
+    fprintf(stderr, "%s: no option is called '%s': %s\n", program,
+            text_clean(name, clean, sizeof clean), text);
+    exit(EXITS_USAGE);
+}
+
+void options_parse(const struct argp *argp, int argc, char **argv,
+                   void *input) {
+    static char option[] = "--help";
+    char *help[] = {argv[0], option, NULL}, shorts[OPTIONS_MAX * 2 + 2] = ":";
+    struct option list[OPTIONS_MAX] = {{"help", no_argument, NULL, 'h'},
+                                       {"usage", no_argument, NULL, KEY_USAGE}};
+    int key;
+
+    list[options_list(argp, list, 2)] = (struct option){0};
+    for (size_t i = 0, len = 1; list[i].name; ++i) {
+        if (list[i].val < KEY_SETTING) {
+            shorts[len++] = (char)list[i].val;
+        }
+        if (list[i].val < KEY_SETTING && list[i].has_arg) {
+            shorts[len++] = ':';
+        }
+    }
+    opterr = 0;
+    do {
+        optopt = 0;
+        key = getopt_long(argc, argv, shorts, list, NULL);
+        if (key == ':' || (key == '?' && optopt != '?')) {
+            options_wrong(argv[0], argv[optind - 1], list, key);
+        }
+    } while (key != -1 && key != 'h' && key != '?' && key != KEY_USAGE);
+    argp_parse(argp, key == 'h' ? 2 : argc, key == 'h' ? help : argv, 0, NULL,
+               input);
+}
 
 void options_free(struct options *options) {
     settings_free(&options->settings);

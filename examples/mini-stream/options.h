@@ -6,7 +6,10 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
+#include <getopt.h>
+
 #include "clients.h"
+#include "exits.h"
 #include "settings.h"
 
 struct options {
@@ -34,6 +37,17 @@ extern const struct argp options_argp;
 /* The children of a parser that has no others. */
 extern const struct argp_child options_children[];
 
+/* Long options of a parser, at most, with an end. */
+#define OPTIONS_MAX 80
+/* Appends the long options of a parser and its children to a list. Returns its
+ * new length. */
+size_t options_list(const struct argp *argp, struct option list[OPTIONS_MAX],
+                    size_t count);
+
+/* argp_parse(), with -h as --help, and with a suggestion for an unknown
+ * option. */
+void options_parse(const struct argp *argp, int argc, char **argv, void *input);
+
 void options_free(struct options *options);
 
 /* Ends the program with a usage error. */
@@ -51,11 +65,11 @@ unsigned options_number(const struct argp_state *state, const char *option,
 uint64_t options_seconds(const struct argp_state *state, const char *option,
                          const char *text, uint64_t min_ms, uint64_t max_ms);
 
-/* Ends the program because of an unknown word, with the most similar known one,
- * or with all of them. For the word "list", prints the known words and exits
- * with success, for shell completion. known ends with NULL. */
-void options_unknown(const struct argp_state *state, const char *what,
-                     const char *word, const char *const *known);
+/* Returns a word's number among the known ones, which end with NULL. Ends the
+ * program if it is unknown, with a suggestion. For the word "list", prints the
+ * known words and exits with success, for shell completion. */
+size_t options_choice(const struct argp_state *state, const char *what,
+                      const char *word, const char *const *known);
 
 /* Ends the program if market is not a valid symbol. */
 void options_check_market(const struct argp_state *state, const char *market);

@@ -412,20 +412,13 @@ static const struct argp_option out_options[] = {
     {"raw", KEY_RAW, 0, 0, "Only the messages, as received", 0},
     {0}};
 
-static const struct out_format *const formats[] = {&out_text, &out_json,
-                                                   &out_csv};
-#define FORMATS (sizeof formats / sizeof(void *))
-
 const struct out_format *out_format(const struct argp_state *state,
                                     const char *name) {
-    for (size_t i = 0; i < FORMATS; ++i) {
-        if (strcmp(formats[i]->name, name) == 0) {
-            return formats[i];
-        }
-    }
-    options_unknown(state, "--format", name,
-                    (const char *const[]){"text", "json", "csv", NULL});
-    return NULL;
+    static const struct out_format *const formats[] = {&out_text, &out_json,
+                                                       &out_csv};
+    static const char *const names[] = {"text", "json", "csv", NULL};
+
+    return formats[options_choice(state, "--format", name, names)];
 }
 
 static error_t out_key(int key, char *arg, struct argp_state *state) {

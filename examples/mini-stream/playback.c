@@ -21,6 +21,21 @@
 /* Markets that a recording may name, at most. */
 #define MARKETS_MAX 100000
 
+/* The path of a copy of the recording, and the one that it was copied from. */
+static char copy[32];
+static const char *copied;
+
+/* Prints an error, which begins with a path. */
+static void playback_say(const char *error) {
+    const size_t len = copied ? strlen(copy) : 0;
+    const bool is_copy = len > 0 && strncmp(error, copy, len) == 0;
+    char *text =
+        text_new("%s%s", is_copy ? copied : "", error + (is_copy ? len : 0));
+
+    text_say(text);
+    free(text);
+}
+
 /* Adds a market, unless it is known. Returns false without memory. */
 static bool contents_add(struct contents *contents, struct hsearch_data *names,
                          const struct recording_item *item) {
@@ -105,13 +120,14 @@ int contents_read(struct contents *contents, const char *path,
     }
     hdestroy_r(&names);
     if (rc < 0 && tells) {
-        text_say(recording.error);
+        playback_say(recording.error);
     } else if (!room) {
         fputs("mini-stream: not enough memory for all markets\n", stderr);
     }
     contents->status = recording.status;
     contents->failed = recording.failed;
     contents->cut = recording.cut;
+    contents->surplus = recording.surplus;
     recording_close(&recording);
     return (rc < 0 && tells) || !room ? EXITS_LOCAL : EXITS_OK;
 }
@@ -163,7 +179,6 @@ static int board_make(struct playback *p) {
 /* A recording is read twice: what is not a regular file, such as a pipe, is
  * copied to one first. */
 static const char *input_path(const char *path) {
-    static char copy[32];
     const bool standard = strcmp(path, "/dev/stdin") == 0;
     struct stat input;
     FILE *from, *file;
@@ -187,6 +202,7 @@ static const char *input_path(const char *path) {
     }
     fclose(from);
     snprintf(copy, sizeof copy, "/dev/fd/%d", fileno(file));
+    copied = path;
     return copy;
 }
 
@@ -207,7 +223,7 @@ int playback_begin(struct playback *p) {
 
 int playback_open(struct playback *p) {
     if (player_open(&p->player, p->path) != 0) {
-        text_say(p->player.replay.error);
+        playback_say(p->player.replay.error);
         return EXITS_LOCAL;
     }
     p->player.replay.then = text_trace;
@@ -253,11 +269,14 @@ int playback_result(const struct playback *p, int rc) {
     const struct replay *replay = &p->player.replay;
 
     if (rc < 0) {
-        text_say(replay->error);
+        playback_say(replay->error);
         return replay->differs ? EXITS_UNMET : EXITS_LOCAL;
     }
-    if (rc == 0 && p->contents.cut) {
-        fputs("mini-stream: the recording was cut off here\n", stderr);
+    if (rc == 0 && (p->contents.cut || p->contents.surplus)) {
+        fputs(p->contents.cut
+                  ? "mini-stream: the recording was cut off here\n"
+                  : "mini-stream: damaged: data follows a file's end\n",
+              stderr);
         return EXITS_LOCAL;
     }
     return EXITS_OK;

@@ -23,7 +23,7 @@ struct contents {
     size_t link_count;            /* highest link number + 1 */
     int status;                   /* exit status of the run */
     bool failed;                  /* the run had failed */
-    bool cut;                     /* the recording ends unexpectedly */
+    bool cut, surplus;            /* as in struct recording */
     uint64_t first_ns;            /* monotonic, of the first poll; 0: none */
     int64_t wall_ns;              /* wall clock minus monotonic clock, then */
 };

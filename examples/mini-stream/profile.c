@@ -15,7 +15,7 @@
 #include "line.h"
 #include "text.h"
 
-static const char *const keys[SETTING_COUNT] = {
+static const char *const keys[SETTING_COUNT + 1] = {
     [SETTING_WS_URL] = "ws_url",
     [SETTING_AUTH_URL] = "auth_url",
     [SETTING_BASE_URL] = "base_url",
@@ -56,7 +56,6 @@ void layer_free(struct layer *layer) {
 struct profile {
     const char *path;
     struct layer *layer;
-    bool shared;
 };
 
 static void profile_set(struct profile *profile, enum setting setting,
@@ -74,10 +73,7 @@ static bool profile_value(void *context, const char *section, const char *name,
     struct profile *profile = context;
 
     if (strcmp(section, "service") != 0) {
-        snprintf(what, INIFILE_WHAT_LEN,
-                 "unknown section %s: only [service] is known",
-                 section[0] != '\0' ? section : "(none)");
-        return profile->shared;
+        return true;
     }
     if (strcmp(name, "client_secret") == 0) {
         snprintf(what, INIFILE_WHAT_LEN,
@@ -94,16 +90,16 @@ static bool profile_value(void *context, const char *section, const char *name,
             return true;
         }
     }
-    snprintf(what, INIFILE_WHAT_LEN, "unknown key %s", name);
-    return false;
+    return inifile_known("key", name, keys, what);
 }
 
 bool profile_read(struct layer *layer, const char *path, bool shared,
                   char *error, size_t error_len) {
-    struct profile profile = {path, layer, shared};
+    static const char *const sections[] = {"service", NULL};
+    struct profile profile = {path, layer};
 
-    return inifile_read(path, "profile", profile_value, &profile, error,
-                        error_len);
+    return inifile_read(path, "profile", shared ? NULL : sections,
+                        profile_value, &profile, error, error_len);
 }
 
 bool endpoints_read(struct layer *layer, enum setting url, const char *path,

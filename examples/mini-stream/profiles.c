@@ -36,14 +36,12 @@ static error_t profiles_key(int key, char *arg, struct argp_state *state) {
     struct profiles *profiles = state->input;
 
     (void)arg;
-    switch (key) {
-    case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); return 0;
-    case ARGP_KEY_ARGS:
-        profiles->arguments = state->argv + state->next;
-        profiles->argument_count = state->argc - state->next;
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    if (key != ARGP_KEY_ARGS) {
+        return ARGP_ERR_UNKNOWN;
     }
+    profiles->arguments = state->argv + state->next;
+    profiles->argument_count = state->argc - state->next;
+    return 0;
 }
 
 static int is_profile(const struct dirent *entry) {
@@ -218,10 +216,7 @@ static int profiles_each(const struct profiles *profiles, bool check) {
 }
 
 int profiles_main(int argc, char **argv) {
-    static const struct argp_option options[] = {
-        {0, 'h', 0, OPTION_HIDDEN, 0, -1}, {0}};
     static const struct argp argp = {
-        .options = options,
         .parser = profiles_key,
         .args_doc = "[list]\nshow [NAME]\ncheck [NAME...]",
         .doc =
@@ -236,7 +231,7 @@ int profiles_main(int argc, char **argv) {
     const char *action = "list";
     int result;
 
-    argp_parse(&argp, argc, argv, 0, NULL, &profiles);
+    options_parse(&argp, argc, argv, &profiles);
     action = profiles.argument_count > 0 ? profiles.arguments[0] : action;
     profiles_find(&profiles);
     if (strcmp(action, "list") == 0 && profiles.argument_count < 2) {
@@ -244,13 +239,12 @@ int profiles_main(int argc, char **argv) {
     } else if (strcmp(action, "show") == 0 || strcmp(action, "check") == 0) {
         result = profiles_each(&profiles, action[0] == 'c');
     } else {
-        const char *close =
-            strcmp(action, "list") == 0 ? NULL : text_close(action, actions);
+        char suggestion[TEXT_SUGGEST_LEN];
 
-        fprintf(stderr, "mini-stream profiles: %s: %s%s%s\n", action,
-                close ? "did you mean '"
-                      : "use list, show [NAME] or check [NAME...]",
-                close ? close : "", close ? "'?" : "");
+        fprintf(stderr, "mini-stream profiles: %s: %s\n", action,
+                strcmp(action, "list") == 0
+                    ? "takes no NAME"
+                    : text_suggest(action, actions, suggestion));
         result = EXITS_USAGE;
     }
     for (size_t i = 0; i < profiles.count; ++i) {

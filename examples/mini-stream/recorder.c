@@ -244,47 +244,30 @@ static void lengths_set(size_t lengths[4], const struct mst_memory *memory) {
     lengths[3] = memory->read_ahead;
 }
 
-/* Records a client, or a pair if other is not NULL. */
-static void object_put(struct recorder *r, int object,
-                       struct recording_setup *setup,
-                       const struct mst_memory *memory,
-                       const struct mst_memory *other) {
+void recorder_object(struct recorder *r, int object,
+                     const struct mst_config *config, uint32_t rotate_ms,
+                     int access, const struct mst_memory *memory,
+                     const struct mst_memory *other) {
+    struct recording_setup setup = {
+        .config = *config, .access = access, .rotate_ms = rotate_ms};
     uint8_t data[RECORDING_SETUP];
     struct recording_item item = {.kind = other != NULL ? RECORDING_PAIR
                                                         : RECORDING_CLIENT,
                                   .values = {object},
                                   .data = data};
 
-    lengths_set(setup->lengths[0], memory);
+    lengths_set(setup.lengths[0], memory);
     if (other != NULL) {
-        lengths_set(setup->lengths[1], other);
+        lengths_set(setup.lengths[1], other);
     }
-    item.len = recording_setup_write(setup, data);
+    item.len = recording_setup_write(&setup, data);
     put(r, &item);
 }
 
-void recorder_client(struct recorder *r, int object,
-                     const struct mst_config *config, int access,
-                     const struct mst_memory *memory) {
-    struct recording_setup setup = {.config = *config, .access = access};
-
-    object_put(r, object, &setup, memory, NULL);
-}
-
-void recorder_pair(struct recorder *r, int object,
-                   const struct mst_config *config, uint32_t rotate_ms,
-                   int access, const struct mst_memory *memory,
-                   const struct mst_memory *other) {
-    struct recording_setup setup = {
-        .config = *config, .access = access, .rotate_ms = rotate_ms};
-
-    object_put(r, object, &setup, memory, other);
-}
-
-/* Records a call that names a market, unless the library refuses it. */
-static void market_put(struct recorder *r, enum recording_kind kind, int object,
-                       enum mst_channel channel, const char *market,
-                       const struct recorder_books *books) {
+/* Unless the library refuses the market. */
+void recorder_market(struct recorder *r, enum recording_kind kind, int object,
+                     enum mst_channel channel, const char *market,
+                     const struct recorder_books *books) {
     struct recording_item item = {.kind = kind,
                                   .values = {object, channel},
                                   .data = (const uint8_t *)market,
@@ -301,17 +284,6 @@ static void market_put(struct recorder *r, enum recording_kind kind, int object,
                item.len <= MST_MARKET_MAX) {
         (void)fail(r, "a market's name is not printable ASCII");
     }
-}
-
-void recorder_subscribe(struct recorder *r, int object,
-                        enum mst_channel channel, const char *market,
-                        const struct recorder_books *books) {
-    market_put(r, RECORDING_SUBSCRIBE, object, channel, market, books);
-}
-
-void recorder_named(struct recorder *r, enum recording_kind kind, int object,
-                    enum mst_channel channel, const char *market) {
-    market_put(r, kind, object, channel, market, NULL);
 }
 
 void recorder_call(struct recorder *r, enum recording_kind kind, int object) {

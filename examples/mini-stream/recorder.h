@@ -7,9 +7,10 @@
  *
  *     recorder_open(&r, path, rotate_bytes);
  *     recorder_configure(&r, &config);
- *     recorder_client(&r, 0, &config, -1, &memory);
+ *     recorder_object(&r, 0, &config, 0, -1, &memory, NULL);
  *     mst_client_init(&client, &config, &port, &memory);
- *     recorder_subscribe(&r, 0, MST_MARKET_DATA, "BTCUSD", &shape);
+ *     recorder_market(&r, RECORDING_SUBSCRIBE, 0, MST_MARKET_DATA, "BTCUSD",
+ *                     &shape);
  *     mst_subscribe(&client, MST_MARKET_DATA, "BTCUSD", &book);
  *     ...
  *     recorder_poll(&r, 0, monotonic_ns, unix_ns);
@@ -59,28 +60,24 @@ int recorder_close(struct recorder *r);
  * the trace function that was set before, unless that is the recorder. */
 void recorder_configure(struct recorder *r, struct mst_config *config);
 
-/* Records calls. object: the number of the program's object. access: the number
- * of a shared one, or -1. */
-void recorder_client(struct recorder *r, int object,
-                     const struct mst_config *config, int access,
-                     const struct mst_memory *memory);
-void recorder_pair(struct recorder *r, int object,
-                   const struct mst_config *config, uint32_t rotate_ms,
-                   int access, const struct mst_memory *memory,
-                   const struct mst_memory *other);
+/* Records calls. object: the number of the program's object: a client, or a pair
+ * with other memory. access: the number of a shared one, or -1. */
+void recorder_object(struct recorder *r, int object,
+                     const struct mst_config *config, uint32_t rotate_ms,
+                     int access, const struct mst_memory *memory,
+                     const struct mst_memory *other);
 
 /* The books of a subscription: none, one, or a pair's two. */
 struct recorder_books {
     unsigned count;
     uint32_t capacity, thin;
 };
-/* Recording ends if a market's name has a space or is not printable ASCII. */
-void recorder_subscribe(struct recorder *r, int object,
-                        enum mst_channel channel, const char *market,
-                        const struct recorder_books *books);
-/* kind: RECORDING_UNSUBSCRIBE or RECORDING_RESYNC. */
-void recorder_named(struct recorder *r, enum recording_kind kind, int object,
-                    enum mst_channel channel, const char *market);
+/* kind: RECORDING_SUBSCRIBE, _UNSUBSCRIBE or _RESYNC; books: of the first, or
+ * NULL. Recording ends if a market's name has a space or is not printable
+ * ASCII. */
+void recorder_market(struct recorder *r, enum recording_kind kind, int object,
+                     enum mst_channel channel, const char *market,
+                     const struct recorder_books *books);
 /* kind: RECORDING_LIST, _ROTATE, _CLOSE, _WIPE or, for an access, _ACCESS. */
 void recorder_call(struct recorder *r, enum recording_kind kind, int object);
 /* kind: RECORDING_CREDENTIALS or RECORDING_ANCHORS, of a shared access or an

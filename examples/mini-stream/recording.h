@@ -139,7 +139,8 @@ bool recording_setup_read(const uint8_t *in, size_t len,
 void recording_path_next(char *path, uint64_t *number);
 
 /* The reader of all files of a recording. Private, except for the results:
- * error, and at the end cut, status and failed. cut: it ends unexpectedly. */
+ * error, and at the end cut, surplus, status and failed. cut: it ends
+ * unexpectedly. surplus: something follows the end. */
 struct recording {
     FILE *file;
     char path[4096];
@@ -147,7 +148,7 @@ struct recording {
     uint64_t block;  /* in the file, from 1 */
     uint8_t id[RECORDING_ID];
     char version[32];
-    bool cut, over;
+    bool cut, surplus, over;
     int status;  /* exit status of the run */
     bool failed; /* the run had failed */
     struct recording_last last;

@@ -171,6 +171,10 @@ int recording_next(struct recording *r, struct recording_item *item) {
                         r->block, r->at);
         }
         r->at += used;
+        if (item->kind <= RECORDING_NEXT) {
+            r->surplus |=
+                r->at < r->len || r->packed_len > 0 || getc(r->file) != EOF;
+        }
         if (item->kind == RECORDING_END) {
             r->over = true;
             r->status = (int)item->values[0];

@@ -50,7 +50,6 @@ static const struct argp_option replay_options[] = {
      "books as if nothing was left out",
      6},
     {"to", KEY_TO, "TIME", 0, "End before data received later", 6},
-    {0, 'h', 0, OPTION_HIDDEN, 0, -1},
     {0}};
 
 static struct moment replay_moment(const struct argp_state *state,
@@ -83,7 +82,6 @@ static error_t replay_key(int key, char *arg, struct argp_state *state) {
         return 0;
     case KEY_FROM: run->from = replay_moment(state, "from", arg); return 0;
     case KEY_TO: run->to = replay_moment(state, "to", arg); return 0;
-    case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); return 0;
     case ARGP_KEY_ARG:
         if (run->path) {
             options_fail(state,
@@ -116,7 +114,7 @@ static void replay_parse(struct replay_run *run, int argc, char **argv) {
                "first difference.\v" EXITS_HELP,
         .children = children};
 
-    argp_parse(&argp, argc, argv, 0, NULL, run);
+    options_parse(&argp, argc, argv, run);
     if (run->out.raw && (run->speed > 0 || run->from.given || run->to.given)) {
         fputs("mini-stream: --raw has no --real-time, --speed, --from and "
               "--to\n",

@@ -20,8 +20,7 @@
 #define ENV_PREFIX "MINI_STREAM_"
 #define ENV_PROFILE ENV_PREFIX "PROFILE"
 
-/* Keys of long options. Those of settings follow KEY_SETTING. */
-enum { KEY_SETTING = 0x100, KEY_PROFILE = KEY_SETTING + SETTING_COUNT };
+enum { KEY_PROFILE = KEY_SETTING + SETTING_COUNT };
 
 static const struct argp_option settings_options[] = {
     {0, 0, 0, 0, "The service:", 8},
@@ -56,7 +55,6 @@ static const struct argp_option settings_options[] = {
      "~/.config/mini-stream/NAME.ini (default: ~/.config/mini-stream.ini, if "
      "it exists)",
      0},
-    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1},
     {0}};
 
 static const char *const tls_names[] = {"fast", "bearssl", "openssl", NULL};
@@ -76,9 +74,7 @@ static void settings_check_tls(const struct argp_state *state,
     char *name = text_must(strdup(option));
 
     (void)line_strip(name); /* reported later */
-    if (!tls_names[tls_find(name)]) {
-        options_unknown(state, "--tls", name, tls_names);
-    }
+    (void)options_choice(state, "--tls", name, tls_names);
     free(name);
 }
 
@@ -96,9 +92,8 @@ static error_t settings_parse(int key, char *arg, struct argp_state *state) {
         settings->profile = arg;
         return 0;
     }
-    if (key == 'h') { /* in addition to argp's --help and -? */
-        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-        return 0;
+    if (key == ARGP_KEY_ARG) { /* nor did the command take it */
+        options_fail(state, "too many arguments: '%s'", arg);
     }
     return ARGP_ERR_UNKNOWN;
 }

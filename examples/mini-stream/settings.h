@@ -97,6 +97,9 @@ struct settings {
     struct mst_posix_anchors anchors;
 };
 
+/* Keys of long options. Those of settings follow KEY_SETTING. */
+enum { KEY_SETTING = 0x100 };
+
 /* The only child of a subcommand's parser. The input is a struct settings,
  * zeroed except for url. */
 extern const struct argp_child settings_children[];

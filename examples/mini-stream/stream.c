@@ -17,7 +17,7 @@
 #include "metrics.h"
 #include "out.h"
 #include "run.h"
-#include "note.h"
+#include "signals.h"
 
 struct stream {
     struct options options;
@@ -51,7 +51,7 @@ static void stream_parse(struct stream *stream, int argc, char **argv) {
                "that is the same file.\v" SETTINGS_HELP "\n" EXITS_HELP,
         .children = children};
 
-    argp_parse(&argp, argc, argv, 0, NULL, stream);
+    options_parse(&argp, argc, argv, stream);
     out_check_depth(&stream->out, stream->options.levels, "--levels");
 }
 
@@ -91,7 +91,7 @@ static void record_parse(struct stream *stream, int argc, char **argv) {
         .children = options_children};
 
     stream->options.only_records = true;
-    argp_parse(&argp, argc, argv, 0, NULL, stream);
+    options_parse(&argp, argc, argv, stream);
     if (!stream->out.format) {
         stream->out.format = &out_text;
         stream->out.gone = true; /* nothing is written */
@@ -105,10 +105,11 @@ static void stream_gone(struct stream *stream, int error) {
         return;
     }
     stream->run.trace = NULL; /* raw messages cannot be written, either */
-    if (error != EPIPE && error != EINTR) {
+    if (error != EPIPE && (error != EINTR || signals_count() == 0)) {
         fprintf(stderr, "mini-stream: %s: %s\n",
                 stream->out.path ? stream->out.path : "standard output",
-                strerror(error));
+                error == EINTR ? "not read until the end of --seconds"
+                               : strerror(error));
         run_fail(&stream->run, EXITS_LOCAL);
     } else {
         run_close(&stream->run);
@@ -161,6 +162,10 @@ static int stream_begin(struct stream *stream) {
     struct raw *raw = &stream->raw;
     int result = metrics_begin(&stream->metrics, stream->options.metrics_port);
 
+    if (stream->options.end_ms > 0) {
+        start_limit(
+            (int64_t)(run->start_ns / 1000000 + stream->options.end_ms));
+    }
     if (result == EXITS_OK && stream->options.record &&
         out_is(&stream->out, stream->options.record)) {
         fprintf(stderr, "mini-stream: --output %s: it is the recording\n",

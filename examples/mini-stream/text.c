@@ -228,6 +228,19 @@ const char *text_close(const char *word, const char *const *known) {
     return found;
 }
 
+const char *text_suggest(const char *word, const char *const *known,
+                         char out[TEXT_SUGGEST_LEN]) {
+    const char *close = text_close(word, known);
+    size_t len = 0;
+
+    snprintf(out, TEXT_SUGGEST_LEN, "did you mean '%s'?", close ? close : "");
+    for (; !close && *known && len < TEXT_SUGGEST_LEN; ++known) {
+        len += (size_t)snprintf(out + len, TEXT_SUGGEST_LEN - len, "%s%s",
+                                len > 0 ? ", " : "not one of ", *known);
+    }
+    return out;
+}
+
 void *text_must(void *pointer) {
     if (!pointer) {
         abort();

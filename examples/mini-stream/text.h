@@ -57,6 +57,12 @@ const char *text_doubt(unsigned flag);
  * case, or with one or two letters wrong; or NULL. known ends with NULL. */
 const char *text_close(const char *word, const char *const *known);
 
+/* Writes "did you mean" with the known word that text_close() finds, or else all
+ * known words. Returns out. */
+#define TEXT_SUGGEST_LEN 512
+const char *text_suggest(const char *word, const char *const *known,
+                         char out[TEXT_SUGGEST_LEN]);
+
 /* Returns the pointer, or aborts if it is NULL. */
 void *text_must(void *pointer);
 

@@ -14,7 +14,7 @@
 
 #include "clock.h"
 #include "doctor.h"
-#include "exits.h"
+#include "options.h"
 #include "text.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -142,7 +142,7 @@ int token_main(int argc, char **argv) {
     int result;
 
     options.settings.url = SETTING_AUTH_URL;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    options_parse(&argp, argc, argv, &options);
     signal(SIGPIPE, SIG_IGN);
     result = token_begin(&options, &network, &config, &url, error);
     if (result != EXITS_OK) {

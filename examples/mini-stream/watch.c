@@ -338,7 +338,7 @@ int watch_main(int argc, char **argv) {
     char error[SETTINGS_ERROR_LEN] = "";
     int result;
 
-    argp_parse(&argp, argc, argv, 0, NULL, &watch);
+    options_parse(&argp, argc, argv, &watch);
     if (watch.options.replay) {
         result = watch_prepare(&watch);
     } else {

@@ -28,7 +28,7 @@ WRONG = (
     ("gateway", "nme", "a", 3, "unknown: nme in section [gateway]"),
     ("broker", "prefix", "a.*", 3, "prefix has 1 to 32 letters, digits"),
     ("broker", "urls", "nats://x", 3, "unknown: urls in section [broker]"),
-    ("brokers", "url", "nats://x", 3, "unknown: url in section [brokers]"),
+    ("brokers", "url", "nats://x", 3, "'brokers': did you mean 'broker'?"),
     *(("gateway", "queue", value, 3, "queue must be a whole number from 16 to")
       for value in ("15", "1e9", "-16")),
     ("gateway", "lease_ms", "", 3, "no value for lease_ms"),
@@ -48,7 +48,7 @@ WRONG = (
         "localhost:4222")),
     ("broker", "url", "nats://me:secret@b", 3, "url cannot contain a user"),
     ("broker", "ca", "absent", 3, "absent"),
-    ("service", "client", "x", 3, "unknown key client"),
+    ("service", "client", "x", 3, "'client': not one of"),
     ("stream", "levels", "none", 2, "levels"),
     ("stream", "level", "1000", 3, "unknown: level in section [stream]"),
     ("stream", "help", "yes", 3, "unknown: help in section [stream]"),

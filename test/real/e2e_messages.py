@@ -6,6 +6,7 @@ SPDX-License-Identifier: 0BSD
 """
 import json
 import os
+import tempfile
 
 from e2e import (CONFIG, SERVICE, TOOL, USAGE, check, environment_with, equal,
                  run_program, write_file)
@@ -40,11 +41,27 @@ def test_commands():
             ("help doctr", "'doctr': did you mean 'doctor'?"),
             ("profiles chek", "chek: did you mean 'check'?"),
             ("version x", "'version' takes no argument 'x'"),
-            ("--version x", "'--version' takes no argument 'x'"),
+            ("-h x", "'-h' takes no argument 'x'"),
             ("xyz abc", "'xyz': see --help")):
         says(USAGE, text, *words.split())
-    for words in ("address --help", "help address"):
+    for words in ("address --help", "help address", "profiles -h",
+                  "stream --help --nosuch", "stream -qh"):
         equal(0, run(*words.split())[0], words)
+
+
+def test_options():
+    for words, text in (
+            ("stream --secnds 5 BTCUSD", "'--secnds': did you mean '--seconds'"),
+            ("record --se=5 BTCUSD", "'--se': did you mean '--seconds'?"),
+            ("stream -o --xyz --quite", "'--quite': did you mean '--quiet'?"),
+            ("doctor --hlep", "'--hlep': did you mean '--help'?"),
+            ("address put -vx", "no option is called '-v': see --help"),
+            ("stream --top -xq", "no option is called '-x': see --help"),
+            ("stream --seconds", "--seconds needs a value"),
+            ("stream BTCUSD -s", "--seconds needs a value"),
+            ("replay --raw=1 x", "--raw takes no value"),
+            ("token x", "too many arguments: 'x'")):
+        says(USAGE, text, *words.split())
 
 
 def test_values():
@@ -162,7 +179,8 @@ def test_profiles(sandbox):
             "bad: ws_url wss://***@z: not a usable URL: a name and",
             f"gone: secret file {folder}/nosuch: No such",
             "work: ok; without client_id",
-            f"worse: {folder}/worse.ini:2: unknown key ws_ur"), strict=True):
+            f"worse: {folder}/worse.ini:2: unknown key 'ws_ur': did you mean "
+            "'ws_url'?"), strict=True):
         check(line.startswith(text), (line, text))
     equal(0, profiles("check", "work")[0])
     for words, text in (
@@ -171,3 +189,26 @@ def test_profiles(sandbox):
             (("show",), "default profile")):
         equal((CONFIG, "", f"mini-stream: there is no {text}\n"),
               profiles(*words))
+
+
+def test_profile_lines():
+    """An error names the line that is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/x.ini"
+        for text, line, what in (
+                ("#\n[sevice]\n\nca = x", 2, "'sevice': did you mean 'service'?"),
+                ("[SERVICE]\nca = x", 1, "'SERVICE': did you mean 'service'?"),
+                ("[other]\n[service]", 1, "'other': not one of service"),
+                ("[service]\n[]", 2, "a section is a line like [service]"),
+                ("[service] ca = x", 1, "a section is a line like [service]"),
+                ("[service", 1, "a section is a line like [service]"),
+                ("ca = x", 1, "no [section] comes before it"),
+                (f"[service]\n#{'x' * 999}\nca = x", 2, "line is too long"),
+                ("[service]\n#\nCA = x", 3, "did you mean 'ca'?"),
+                ("[service]\nproxy: x;y ; z\nca=\n", 3, "no value for ca"),
+                ("[service]\nca = x\nca = y", 3, "set twice: ca"),
+                ("[service]\nca = x\ny", 3, "nor key = value")):
+            write_file(path, text)
+            status, out, _ = run("profiles", "check", path)
+            check(status == CONFIG and f": {path}:{line}: " in out and
+                  what in out, (text, out))

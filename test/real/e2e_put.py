@@ -547,7 +547,7 @@ def test_wrong_arguments(server):
             ("nickname is too long", *PAIR, "--nickname", "\u00e4" * 64),
             ("id is empty", "--id", ""),
             ("nickname is not valid UTF-8", *PAIR, "--nickname", b"\xff"),
-            ("--bookmarked maybe: must be yes or no", *PAIR,
+            ("--bookmarked 'maybe': not one of yes, no", *PAIR,
              "--bookmarked", "maybe"),
             ("--bookmarked: given twice", *PAIR, "--bookmarked", "yes",
              "--bookmarked", "no"),
@@ -558,8 +558,8 @@ def test_wrong_arguments(server):
              "PRIVATE", "--vasp-id", "x"),
             ("given twice", *PAIR, "--network", "INK"),
             ("--seconds 0: not a whole number", *PAIR, "--seconds", "0"),
-            ("Too many arguments", *PAIR, "surplus"),
-            ("unrecognized option", *PAIR, "--surplus")):
+            ("too many arguments: 'surplus'", *PAIR, "surplus"),
+            ("no option is called '--surplus'", *PAIR, "--surplus")):
         server.user().fails(USAGE, line, *arguments)
     user = server.user()
     del user.env["MINI_STREAM_BASE_URL"]

@@ -231,6 +231,9 @@ def test_part_of_it(lab):
     os.mkfifo(lab.path("fifo"))
     with subprocess.Popen(["cp", lab.path("r"), lab.path("fifo")]):
         check(part("--depth", "2", lab.path("fifo")) == whole, "a FIFO")
+    with subprocess.Popen(["cp", TOOL, lab.path("fifo")]):
+        said = lab.replay(status=7, recording="fifo")
+    check(said == f"mini-stream: {lab.path('fifo')}: not a recording\n", said)
     data = [line for line in whole if line["type"] == "update"]
     begin, end = data[5]["received"], data[9]["received"]
     begun = time.monotonic()
@@ -320,6 +323,13 @@ def test_damaged_end():
         check(len(shown) > 20, f"{len(shown)} of {len(lines)}")
         check(shown[:-1] == lines[:len(shown) - 1], "another stream")
         check(json.loads(shown[-1])["status"] == 7, shown[-1])
+        for more in (b"\0", b"text", good):
+            lab.write("bad", good + more)
+            said = lab.replay("-f", "json", status=7, recording="bad")
+            check("data follows" in said, said)
+            shown = lab.read("again").splitlines()
+            check(shown[:-1] == lines[:-1], "another stream")
+            lab.replay("--raw", status=7, recording="bad", name="raw")
 
 
 def test_closed_pipe():
@@ -421,9 +431,13 @@ def test_full_at_the_end():
 
 
 def test_not_begun(lab):
-    """A run that cannot start leaves no file."""
-    ended(lab.record("--ws-url", "ftp://x", "BTCUSD"), 3)
-    check(not os.path.exists(lab.path("r")), "a file")
+    """A run that cannot start, or `record` that cannot connect, leaves no
+    file."""
+    for status, arguments, options in (
+            (3, ("--ws-url", "ftp://x"), {}), (4, (), {"secret": "wrong"}),
+            (5, ("--auth-url", "https://localhost:1", "-s", "1"), {})):
+        ended(lab.record(*arguments, "BTCUSD", **options), status)
+        check(not os.path.exists(lab.path("r")), "a file")
 
 
 def test_spoilt():
@@ -471,7 +485,7 @@ def test_secrets():
             def attempt(seconds, name=name, secret=secret):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(lab.path(name))
-                return lab.run("record", "-o", lab.path(name), "--verbose",
+                return lab.run("stream", "--record", lab.path(name), "-v",
                                "-s", seconds, "BTCUSD", secret=secret)
             done = in_time("1", attempt)
             check(done.returncode == status, done)

@@ -52,6 +52,9 @@ def test_token_file_of_another_kind_is_left_alone(sandbox):
               (before.st_ino, before.st_mode, before.st_mtime_ns), path)
         check(not os.path.exists(path + ".lock"), "a lock")
     equal(read_file(notes), "my notes\n")
+    empty = put(f"{sandbox.state}/empty", "")  # as after a power failure
+    _, said = sandbox.stream_until("open - ", "--token-file", empty, "BTCUSD")
+    check(read_file(empty).startswith("mini_stream-tokens "), said)
 
 
 def test_output_of_another_kind_is_left_alone(sandbox):
@@ -105,6 +108,19 @@ def test_stream_into_a_pipe_that_does_not_wait(sandbox):
     equal([each["sequence"] for each in things],
           list(range(1, len(things) + 1)))
     equal(things[-1]["type"], "end")
+
+
+def test_stream_into_a_pipe_that_is_not_read(sandbox):
+    """It ends soon after --seconds."""
+    for blocking in (False, True):
+        with full_pipe() as (_, writer):
+            os.set_blocking(writer, blocking)
+            process = sandbox.start("stream", "-s", "1", "-q", "BTCUSD",
+                                    stdout=writer)
+            equal("mini-stream: standard output: not read until the end "
+                  "of --seconds\n", process.communicate(
+                      timeout=HANG_S)[1])
+            equal(process.returncode, 7)
 
 
 def test_other_pipes_that_do_not_wait():
@@ -213,9 +229,12 @@ def test_text_settings(sandbox):
     anchors = f"{ca}: removed a byte order mark\n"
     code, said = sandbox.stream_until(
         "open - ", *options, MINI_STREAM_TLS="bearssl\n",
-        MINI_STREAM_CLIENT_SECRET="\nsandbox-secret\r\n")
+        MINI_STREAM_CLIENT_SECRET=f"\n{MARK}sandbox-secret\r\n",
+        HTTPS_PROXY=f"\n{MARK}http://localhost:1", no_proxy="a\r\n")
+    both = "removed a byte order mark and line ends\n"
     for what in (client, anchors, "tls from environment: removed line ends\n",
-                 "secret from MINI_STREAM_CLIENT_SECRET: removed line ends\n"):
+                 "secret from MINI_STREAM_CLIENT_SECRET: " + both,
+                 "HTTPS_PROXY: " + both, "no_proxy: removed line ends\n"):
         check(what in said and code == 0, said)
     sandbox.arguments = ("--profile", profile)
     code, said = sandbox.stream_until(

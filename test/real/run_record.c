@@ -44,7 +44,8 @@ static int subscribe(enum mst_channel channel, unsigned market) {
     struct mst_book *one = book ? &books[0][market] : NULL;
     struct mst_book *other = book ? &books[1][market] : NULL;
 
-    recorder_subscribe(&recorder, 0, channel, name, book ? &shape : NULL);
+    recorder_market(&recorder, RECORDING_SUBSCRIBE, 0, channel, name,
+                    book ? &shape : NULL);
     return paired ? mst_pair_subscribe(&pair, channel, name, one, other)
                   : mst_subscribe(&client, channel, name, one);
 }
@@ -63,12 +64,12 @@ static int start(const char *mode) {
     }
     if (paired) {
         uint32_t rotate_ms = strcmp(mode, "pair") == 0 ? 1000 : 0;
-        recorder_pair(&recorder, 0, &real.config, rotate_ms, -1, memory,
-                      &memory_1);
+        recorder_object(&recorder, 0, &real.config, rotate_ms, -1, memory,
+                        &memory_1);
         rc = mst_pair_init(&pair, &real.config, rotate_ms, &real.port, memory,
                            &memory_1);
     } else {
-        recorder_client(&recorder, 0, &real.config, -1, memory);
+        recorder_object(&recorder, 0, &real.config, 0, -1, memory, NULL);
         rc = mst_client_init(&client, &real.config, &real.port, memory);
     }
     for (unsigned m = 0; m < 2 && rc == 0; m++) {

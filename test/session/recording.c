@@ -64,7 +64,8 @@ static void begin(uint64_t rotate_bytes) {
     begin_recorder(rotate_bytes);
     session.service.rules.feed_ms = 500;
     session.service.rules.beat_ms = 1000;
-    recorder_client(&played.recorder, 0, &session.config, -1, &session.lengths);
+    recorder_object(&played.recorder, 0, &session.config, 0, -1,
+                    &session.lengths, NULL);
     session_start();
     played.objects[0].client = &session.client;
     played.count = 1;
@@ -73,9 +74,11 @@ static void begin(uint64_t rotate_bytes) {
 static void subscribe(void) {
     static const struct recorder_books books = {1, SESSION_LEVELS, 0};
 
-    recorder_subscribe(&played.recorder, 0, MST_MARKET_DATA, "BTCUSD", &books);
+    recorder_market(&played.recorder, RECORDING_SUBSCRIBE, 0, MST_MARKET_DATA,
+                    "BTCUSD", &books);
     assert_int_equal(session_wish(MST_MARKET_DATA, "BTCUSD"), 0);
-    recorder_subscribe(&played.recorder, 0, MST_HEARTBEAT, NULL, NULL);
+    recorder_market(&played.recorder, RECORDING_SUBSCRIBE, 0, MST_HEARTBEAT,
+                    NULL, NULL);
     assert_int_equal(session_wish(MST_HEARTBEAT, NULL), 0);
 }
 
@@ -472,12 +475,13 @@ TEST_CASE(test_seeds) {
     seed_write(folder, "refused");
     begin_recorder(0);
     session.other_lengths = session.lengths;
-    recorder_pair(&played.recorder, 0, &session.config, 5000, -1,
-                  &session.lengths, &session.other_lengths);
+    recorder_object(&played.recorder, 0, &session.config, 5000, -1,
+                    &session.lengths, &session.other_lengths);
     session_start_pair(5000);
     played.objects[0].pair = &session.pair;
     played.count = 1;
-    recorder_subscribe(&played.recorder, 0, MST_HEARTBEAT, NULL, NULL);
+    recorder_market(&played.recorder, RECORDING_SUBSCRIBE, 0, MST_HEARTBEAT,
+                    NULL, NULL);
     assert_int_equal(session_wish(MST_HEARTBEAT, NULL), 0);
     played_run(12000);
     seed_write(folder, "pair");
@@ -564,15 +568,16 @@ TEST_CASE(test_names) {
 
     begin(0);
     for (size_t i = 0; i < COUNT(refused); i++) {
-        recorder_subscribe(&played.recorder, 0, MST_MARKET_DATA, refused[i],
-                           NULL);
+        recorder_market(&played.recorder, RECORDING_SUBSCRIBE, 0,
+                        MST_MARKET_DATA, refused[i], NULL);
         assert_true(session_wish(MST_MARKET_DATA, refused[i]) < 0);
     }
     subscribe();
     played_run(3000);
     played_compare("refused names");
     assert_int_equal(recorder_open(&other, other_file("other"), 0), 0);
-    recorder_subscribe(&other, 0, MST_MARKET_DATA, "\xE2\x80\xA8", NULL);
+    recorder_market(&other, RECORDING_SUBSCRIBE, 0, MST_MARKET_DATA,
+                    "\xE2\x80\xA8", NULL);
     expect_int("closed", -1, recorder_close(&other));
     assert_non_null(strstr(other.trouble, "not printable ASCII"));
 }

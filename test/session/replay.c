@@ -21,10 +21,10 @@ static void begin(void) {
 }
 
 static void wish(enum mst_channel channel, const char *market) {
-    recorder_subscribe(&played.recorder, 0, channel, market,
-                       channel != MST_MARKET_DATA ? NULL
-                       : session.has_pair         ? &two_books
-                                                  : &one_book);
+    recorder_market(&played.recorder, RECORDING_SUBSCRIBE, 0, channel, market,
+                    channel != MST_MARKET_DATA ? NULL
+                    : session.has_pair         ? &two_books
+                                               : &one_book);
     assert_int_equal(session_wish(channel, market), 0);
 }
 
@@ -40,7 +40,8 @@ static void subscribe(void) {
 }
 
 static void start_client(void) {
-    recorder_client(&played.recorder, 0, &session.config, -1, &session.lengths);
+    recorder_object(&played.recorder, 0, &session.config, 0, -1,
+                    &session.lengths, NULL);
     session_start();
     played.objects[0].client = &session.client;
     played.count = 1;
@@ -49,8 +50,8 @@ static void start_client(void) {
 
 static void start_pair(uint32_t rotate_ms) {
     session.other_lengths = session.lengths;
-    recorder_pair(&played.recorder, 0, &session.config, rotate_ms, -1,
-                  &session.lengths, &session.other_lengths);
+    recorder_object(&played.recorder, 0, &session.config, rotate_ms, -1,
+                    &session.lengths, &session.other_lengths);
     session_start_pair(rotate_ms);
     played.objects[0].pair = &session.pair;
     played.count = 1;
@@ -314,16 +315,16 @@ static void refused(void) {
     played_run(5 * SESSION_MINUTE);
     session.service.rules.fail_market = NULL;
     session.service.rules.never = true;
-    recorder_named(&played.recorder, RECORDING_RESYNC, 0, MST_MARKET_DATA,
-                   "BTCUSD");
+    recorder_market(&played.recorder, RECORDING_RESYNC, 0, MST_MARKET_DATA,
+                    "BTCUSD", NULL);
     assert_int_equal(session_resync(MST_MARKET_DATA, "BTCUSD"), 0);
     played_run(SESSION_MINUTE);
     session.service.rules.never = false;
     recorder_call(&played.recorder, RECORDING_LIST, 0);
     assert_int_equal(session_list(), 0);
     played_run(SESSION_MINUTE);
-    recorder_named(&played.recorder, RECORDING_UNSUBSCRIBE, 0, MST_MARKET_DATA,
-                   "BTCUSD");
+    recorder_market(&played.recorder, RECORDING_UNSUBSCRIBE, 0, MST_MARKET_DATA,
+                    "BTCUSD", NULL);
     assert_int_equal(session_leave(MST_MARKET_DATA, "BTCUSD"), 0);
     played_run(SESSION_MINUTE);
     wish(MST_MARKET_DATA, "BTCUSD");
@@ -487,12 +488,13 @@ static void sharing(void) {
         memories[i] = session.lengths;
         memories[i].data = memory[i];
         session.config.link = i;
-        recorder_client(&played.recorder, i, &session.config, 5, &memories[i]);
+        recorder_object(&played.recorder, i, &session.config, 0, 5,
+                        &memories[i], NULL);
         assert_int_equal(mst_client_init(&clients[i], &session.config,
                                          &session.port, &memories[i]),
                          0);
-        recorder_subscribe(&played.recorder, i, MST_TOP_OF_BOOK, "BTCUSD",
-                           NULL);
+        recorder_market(&played.recorder, RECORDING_SUBSCRIBE, i,
+                        MST_TOP_OF_BOOK, "BTCUSD", NULL);
         assert_int_equal(
             mst_subscribe(&clients[i], MST_TOP_OF_BOOK, "BTCUSD", NULL), 0);
         played.objects[i].client = &clients[i];

@@ -33,8 +33,8 @@ static void subscribe(enum mst_channel channel, unsigned market) {
     const struct recorder_books books = {run.object.paired ? 2 : 1,
                                          run.plan.capacity, run.plan.thin};
 
-    recorder_subscribe(&played.recorder, 0, channel, name,
-                       channel == MST_MARKET_DATA ? &books : NULL);
+    recorder_market(&played.recorder, RECORDING_SUBSCRIBE, 0, channel, name,
+                    channel == MST_MARKET_DATA ? &books : NULL);
     (void)plan_object_subscribe(&run.object, channel, market);
 }
 
@@ -43,12 +43,12 @@ static void object_begin(void) {
     const struct mst_config *config = &run.plan.config;
 
     plan_object_prepare(object, &run.plan);
+    recorder_object(&played.recorder, 0, config, run.plan.rotate_ms, -1,
+                    &object->memory[0],
+                    object->paired ? &object->memory[1] : NULL);
     if (object->paired) {
-        recorder_pair(&played.recorder, 0, config, run.plan.rotate_ms, -1,
-                      &object->memory[0], &object->memory[1]);
         played.objects[0].pair = &object->pair;
     } else {
-        recorder_client(&played.recorder, 0, config, -1, &object->memory[0]);
         played.objects[0].client = &object->client;
     }
     assert_int_equal(plan_object_init(object, &run.port), 0);
@@ -109,8 +109,8 @@ static void calls_make(void) {
 
     switch (exchange_pick(&run.exchange, 5)) {
     case 0:
-        recorder_named(&played.recorder, RECORDING_RESYNC, 0, MST_MARKET_DATA,
-                       name);
+        recorder_market(&played.recorder, RECORDING_RESYNC, 0, MST_MARKET_DATA,
+                        name, NULL);
         (void)plan_object_resync(&run.object, m);
         break;
     case 1:
@@ -129,8 +129,8 @@ static void calls_make(void) {
         }
         break;
     case 3:
-        recorder_named(&played.recorder, RECORDING_UNSUBSCRIBE, 0,
-                       MST_MARKET_DATA, name);
+        recorder_market(&played.recorder, RECORDING_UNSUBSCRIBE, 0,
+                        MST_MARKET_DATA, name, NULL);
         (void)plan_object_unsubscribe(&run.object, MST_MARKET_DATA, m);
         break;
     default: subscribe(MST_MARKET_DATA, m);
