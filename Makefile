@@ -172,7 +172,7 @@ test-ports:
 		$(BUILD)/mbedtls/mini-stream
 	@unshare -n$$([ "$$(id -u)" = 0 ] || echo r) \
 		$(PYTHON) test/e2e/e2e.py test/lwip/tap.py
-	@$(PYTHON) test/ports.py
+	@$(PYTHON) test/ports.py $(PORTS)
 
 ## 864,000 lines of the sandbox's markets, recorded and replayed twice
 replay-day:
@@ -195,7 +195,7 @@ test-gateway:
 	@test/packages.sh build tool sandbox gateway broker
 	$(again) $(addprefix $(BUILD)/,sandbox mini-stream-gateway \
 		gateway-consumer mqtt-top node/consumer.mjs)
-	@test/run.sh gateway
+	@test/run.sh $(or $(GATEWAY_TESTS),gateway)
 
 ## The sandbox's page in headless Chromium; installs what is missing
 test-page:

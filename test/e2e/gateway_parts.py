@@ -143,11 +143,14 @@ class Way:
         bytes that were not carried yet stay with their sender."""
         under_way = asyncio.Queue(1000)
         carry = Way.loop.create_task(self.carry(under_way, writer))
+        due = 0
         with contextlib.suppress(OSError):
             while data := await reader.read(self.at_once()):
                 await under_way.put((Way.loop.time() + self.delay, data))
-                if self.bytes_per_s:
-                    await asyncio.sleep(len(data) / self.bytes_per_s)
+                if self.bytes_per_s:  # as many even if sleeps last longer
+                    due = max(due, Way.loop.time() - 0.2) + \
+                        len(data) / self.bytes_per_s
+                    await asyncio.sleep(due - Way.loop.time())
         await under_way.put((0, b""))
         await carry
 
