@@ -15,6 +15,7 @@ import { parseArgs } from "node:util";
 import { connect, credsAuthenticator } from "nats";
 
 const ASK_MS = 1000; // between requests; also the timeout of each
+const SILENCE_MS = 8000; // without messages: subscribe again
 const DEAD_MS = 15000; // without messages: the book is not live
 const CONNECT_MS = 20000; // for the first connection to the broker
 
@@ -79,7 +80,8 @@ function cut(side, horizon) {
 
 // Takes a message of the stream, the last book or a snapshot.
 function take({ type, epoch, number, state, time, ...levels }) {
-  if (epoch < book.epoch || (epoch === book.epoch && number <= book.number)) {
+  const first = book.number + (book.state === "missed" ? 0 : 1);
+  if (epoch < book.epoch || (epoch === book.epoch && number < first)) {
     return; // from a former holder, or in the book already
   }
   if (type === "sample") {
@@ -157,6 +159,7 @@ const jetstream = connection.jetstream();
 const manager = await connection.jetstreamManager();
 let next; // sequence of the next message; undefined: the next new one
 let messages;
+let heard; // when the last message came, or follow() was called
 
 // Reads the market's messages from the next one on. Ends the loop of an earlier
 // call.
@@ -165,6 +168,11 @@ async function follow() {
   messages = undefined;
   const past = (await manager.streams.info(`${options.prefix}_book`)).state
     .last_seq; // newer messages come from a running gateway
+  heard = Date.now();
+  if (next > past + 1) { // another stream of this name
+    next = undefined;
+    book.state = "missed";
+  }
   const consumer = await jetstream.consumers.get(`${options.prefix}_book`, {
     filterSubjects: `${options.prefix}.book.${token}`,
     ...(next ? { opt_start_seq: next } : { deliver_policy: "new" }),
@@ -175,6 +183,7 @@ async function follow() {
     for await (const message of mine) {
       if (mine !== messages) break;
       next = message.seq + 1;
+      heard = Date.now();
       if (message.seq > past) said = Date.now();
       take(message.json());
       print();
@@ -199,7 +208,7 @@ if (last?.length) takeSnapshot(last.json());
 
 for (;;) {
   try {
-    if (!messages) await follow();
+    if (!messages || Date.now() - heard > SILENCE_MS) await follow();
     if (book.state === "missed") {
       const answer = await connection.request(
         `${options.prefix}.snapshot.${token}`, "", { timeout: ASK_MS });
