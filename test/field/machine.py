@@ -1,10 +1,11 @@
-"""Reports about machines that stop, terminals, shells and files (README.md, 61
-to 80), with the sandbox.
+"""Reports about machines that stop, terminals, shells and files (README.md, 55
+and 61 to 80), with the sandbox.
 
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import resource
@@ -17,8 +18,8 @@ import time
 import types
 import urllib.parse
 
-from e2e import (HANG_S, TOOL, check, equal, processor_s, run_program,
-                 sandbox_of, wait_for)
+from e2e import (HANG_S, TOOL, Sandbox, check, equal, processor_s, read_file,
+                 run_program, sandbox_of, wait_for)
 from gateway_parts import Way
 
 COMPLETION = "port/install/mini-stream.bash"
@@ -167,6 +168,52 @@ def test_many_descriptors():
             said = Said(sandbox, "--tls", tls, close_fds=False)
             said.until("book - BTCUSD live")
             said.end()
+
+
+def test_rotated_output():
+    """The output is copied and truncated, as by logrotate's copytruncate: it
+    continues at the new beginning. SIGHUP ends the stream properly."""
+    with sandbox_of("--rate", "50") as sandbox:
+        path = os.path.join(sandbox.state, "data")
+        for arguments, out in ((("--output", path), "/dev/null"), ((), path)):
+            with open(path, "w"), open(out, "a") as file:
+                process = sandbox.start("stream", "--format", "json", "BTCUSD",
+                                        *arguments, stdout=file)
+            for _ in range(3):
+                wait_for(lambda: os.path.getsize(path) > 20000, "data")
+                os.truncate(path, 0)
+            process.send_signal(signal.SIGHUP)
+            equal(0, process.wait(HANG_S), process.stderr.read())
+            text = read_file(path)
+            check("\0" not in text, "it continues where the old file ended")
+            lines = text.splitlines()
+            for line in lines[1:]:  # the first may have begun before
+                json.loads(line)
+            equal("end", json.loads(lines[-1])["type"], arguments)
+
+
+def test_replaced_ca():
+    """Service and CA file get another certificate: a running program names the
+    reason and waits between attempts; one that is started then works."""
+    with sandbox_of("--keep-ports") as sandbox:
+        old = Said(sandbox)
+        old.until("book - BTCUSD live")
+        sandbox.kill()
+        for name in ("ca-key", "ca", "server-key", "server"):
+            os.unlink(os.path.join(sandbox.state, name + ".pem"))
+        other = Sandbox(sandbox.state, "--keep-ports")
+        try:
+            other.wait_ready()
+            since = len(old.lines)
+            old.until("issuer", since)
+            new = Said(other)
+            new.until("book - BTCUSD live")
+            new.end()
+            said = [each for each in old.lines[since:] if "issuer" in each]
+            check("permanent" in said[0] and len(said) < 3, said)
+            old.end()
+        finally:
+            other.kill()
 
 
 def completed(options, source):
