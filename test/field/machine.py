@@ -103,7 +103,8 @@ def test_closed_at_once():
 
 @contextlib.contextmanager
 def watching(sandbox, size=(24, 80), ignored=(), **variables):
-    """Runs mini-stream watch on a new terminal. Yields (process, terminal)."""
+    """Runs mini-stream watch on a new terminal. Yields (process, terminal,
+    what the process has of it)."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
 
@@ -117,12 +118,12 @@ def watching(sandbox, size=(24, 80), ignored=(), **variables):
         "watch", "BTCUSD", stdin=slave, stdout=slave, stderr=slave,
         preexec_fn=begin, text=False,
         variables={"TERM": "xterm", "LC_ALL": "C.UTF-8", **variables})
-    os.close(slave)
     try:
-        yield process, master
+        yield process, master, slave
     finally:
         process.kill()
         process.wait()
+        os.close(slave)
 
 
 def shown(master, text):
@@ -136,13 +137,13 @@ def test_terminal():
     """It is closed while SIGHUP is ignored; its mode was changed while the
     program was stopped; it has no size; it has no UTF-8."""
     with sandbox_of() as sandbox:
-        with watching(sandbox, ignored=(signal.SIGHUP,)) as (process, master):
+        with watching(sandbox, ignored=(signal.SIGHUP,)) as (process, master, _):
             shown(master, b"live")
             os.close(master)
             process.wait(HANG_S)
-        with watching(sandbox, size=(0, 0)) as (process, master):
+        with watching(sandbox, size=(0, 0)) as (process, master, slave):
             shown(master, b"live")
-            check(not fcntl.fcntl(master, fcntl.F_GETFL) & os.O_NONBLOCK,
+            check(not fcntl.fcntl(slave, fcntl.F_GETFL) & os.O_NONBLOCK,
                   "the terminal does not block any more")
             mode = termios.tcgetattr(master)
             process.send_signal(signal.SIGSTOP)
@@ -152,8 +153,9 @@ def test_terminal():
             wait_for(lambda: not termios.tcgetattr(master)[3] & termios.ICANON,
                      "keys one by one")
         for locale in ("POSIX", "xx_YY.UTF-8"):
-            with watching(sandbox, LC_ALL=locale) as (_, master):
-                check(shown(master, b"live").isascii(), "not ASCII")
+            with watching(sandbox, LC_ALL=locale) as (_, master, _):
+                seen = shown(master, b"executions")  # below the bars
+                check(seen.isascii() and b"#" in seen, seen)
 
 
 def test_many_descriptors():
@@ -216,13 +218,13 @@ def test_replaced_ca():
             other.kill()
 
 
-def completed(options, source):
+def completed(options, source, word="--fo"):
     return run_program(
         "bash", "--norc", "-c", f"{options}\n{source}\n. {COMPLETION}\n"
-        f"COMP_WORDS=({TOOL} stream --fo) COMP_CWORD=2 COMP_POINT=99\n"
-        f"COMP_LINE='{TOOL} stream --fo' COMPREPLY=()\n"
+        f"COMP_WORDS=({TOOL} stream {word}) COMP_CWORD=2 COMP_POINT=99\n"
+        f"COMP_LINE='{TOOL} stream {word}' COMPREPLY=()\n"
         "compopt() { :; }\n"
-        f"_mini_stream {TOOL} --fo stream\necho ${{COMPREPLY[*]-}}")
+        f"_mini_stream {TOOL} {word} stream\necho ${{COMPREPLY[*]-}}")
 
 
 def test_completion():
@@ -232,6 +234,8 @@ def test_completion():
     for options in ("set -u", "set -f", "shopt -s nullglob", "set -C"):
         done = completed(options, package)
         equal(("--format=\n", ""), (done.stdout, done.stderr), options)
+        done = completed(options, package, "--none")
+        equal(("\n", ""), (done.stdout, done.stderr), options)
     done = completed("", "")
     equal(("\n", ""), (done.stdout, done.stderr))
 
