@@ -137,7 +137,8 @@ def test_terminal():
     """It is closed while SIGHUP is ignored; its mode was changed while the
     program was stopped; it has no size; it has no UTF-8."""
     with sandbox_of() as sandbox:
-        with watching(sandbox, ignored=(signal.SIGHUP,)) as (process, master, _):
+        with watching(sandbox, ignored=(signal.SIGHUP,)) as (
+                process, master, _):
             shown(master, b"live")
             os.close(master)
             process.wait(HANG_S)
