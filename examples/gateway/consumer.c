@@ -139,7 +139,7 @@ static void take(struct consumer *c, const json_t *line) {
         (uint64_t)json_integer_value(json_object_get(line, "number"));
 
     if (!type || epoch < c->epoch ||
-        (epoch == c->epoch && number < c->number + (c->state != MISSED))) {
+        (epoch == c->epoch && number <= c->number)) {
         return; /* from a former holder, or in the book already */
     }
     if (strcmp(type, "sample") == 0) {
@@ -237,10 +237,6 @@ static natsStatus follow(struct consumer *c) {
     snprintf(stream, sizeof stream, "%s_book", c->prefix);
     if (js_GetStreamInfo(&info, c->js, stream, NULL, NULL) == NATS_OK) {
         c->past = info->State.LastSeq;
-        if (c->next > c->past + 1) { /* another stream of this name */
-            c->next = 0;
-            c->state = MISSED;
-        }
     }
     jsStreamInfo_Destroy(info);
     natsSubscription_Destroy(c->messages);

@@ -80,8 +80,7 @@ function cut(side, horizon) {
 
 // Takes a message of the stream, the last book or a snapshot.
 function take({ type, epoch, number, state, time, ...levels }) {
-  const first = book.number + (book.state === "missed" ? 0 : 1);
-  if (epoch < book.epoch || (epoch === book.epoch && number < first)) {
+  if (epoch < book.epoch || (epoch === book.epoch && number <= book.number)) {
     return; // from a former holder, or in the book already
   }
   if (type === "sample") {
@@ -164,15 +163,11 @@ let heard; // when the last message came, or follow() was called
 // Reads the market's messages from the next one on. Ends the loop of an earlier
 // call.
 async function follow() {
+  heard = Date.now();
   messages?.stop();
   messages = undefined;
   const past = (await manager.streams.info(`${options.prefix}_book`)).state
     .last_seq; // newer messages come from a running gateway
-  heard = Date.now();
-  if (next > past + 1) { // another stream of this name
-    next = undefined;
-    book.state = "missed";
-  }
   const consumer = await jetstream.consumers.get(`${options.prefix}_book`, {
     filterSubjects: `${options.prefix}.book.${token}`,
     ...(next ? { opt_start_seq: next } : { deliver_policy: "new" }),
