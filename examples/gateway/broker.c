@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "broker_private.h"
-#include "broker_setup.h"
 #include "text.h"
 
 /* Time between attempts to connect. */
@@ -130,8 +129,7 @@ static bool broker_prepare(struct broker *broker) {
         NATS_OK) {
         return false;
     }
-    if (!broker_setup(broker->js, &broker->config, &broker->lease,
-                      &broker->gateways, &broker->epoch_base, why)) {
+    if (!broker_setup(broker, why)) {
         broker_complain(broker, "the streams cannot be used", why);
         return false;
     }
@@ -194,7 +192,7 @@ static void broker_disconnect(struct broker *broker) {
     broker->js = NULL;
     broker->connection = NULL;
     broker->up = false;
-    orders_give_up(broker);
+    orders_fail(broker, INT64_MAX);
     g_rw_lock_writer_unlock(&broker->use);
 }
 
@@ -209,16 +207,38 @@ static void lease_drop(struct broker *broker) {
     }
 }
 
-/* Takes or renews the lease, three times per lease_ms. */
+/* Creates deleted streams and buckets. Then an epoch starts. */
+static void lease_restore(struct broker *broker) {
+    char why[BROKER_WHY_LEN] = "";
+
+    if (!broker_setup(broker, why)) {
+        broker_complain(broker, "the streams cannot be used", why);
+        g_atomic_int_set(&broker->gone, true);
+    } else if (why[0] != '\0') {
+        broker_say(broker, "streams were deleted; created again", why);
+        lease_drop(broker);
+    }
+}
+
+/* Takes or renews the lease, three times per lease_ms. Drops one that was not
+ * renewed in time. */
 static void lease_go_on(struct broker *broker) {
     const char *name = broker->config.gateway;
     const int64_t now = broker_now_ms();
+    char why[BROKER_WHY_LEN];
     natsStatus status;
 
+    if (broker->holds &&
+        now - broker->renewed_ms >= (int64_t)broker->config.lease_ms) {
+        lease_drop(broker);
+    }
     if (now - broker->tried_ms < broker->config.lease_ms / 3) {
         return;
     }
     broker->tried_ms = now;
+    if (g_atomic_int_compare_and_exchange(&broker->gone, true, false)) {
+        lease_restore(broker);
+    }
     /* An entry of this gateway that has not expired yet is renewed. */
     status =
         broker->revision > 0
@@ -226,7 +246,10 @@ static void lease_go_on(struct broker *broker) {
                                    BROKER_LEASE_KEY, name, broker->revision)
             : kvStore_CreateString(&broker->revision, broker->lease,
                                    BROKER_LEASE_KEY, name);
-    if (status == NATS_OK) {
+    if (status == NATS_OK && !broker->holds &&
+        !broker_setup_epoch(broker, why)) { /* the bucket may be another one */
+        broker_complain(broker, "the lease cannot be used", why);
+    } else if (status == NATS_OK) {
         broker->renewed_ms = now;
         if (!broker->holds) {
             broker->holds = true;
@@ -237,21 +260,8 @@ static void lease_go_on(struct broker *broker) {
     } else if (status == NATS_ERR) { /* refused: another revision */
         broker->revision = 0;
         lease_drop(broker);
-    }
-}
-
-/* Drops the lease if it was not renewed in time. */
-static void lease_check(struct broker *broker) {
-    if (broker->holds && broker_now_ms() - broker->renewed_ms >=
-                             (int64_t)broker->config.lease_ms) {
-        lease_drop(broker);
-    }
-}
-
-/* Gives the lease back, so that another gateway need not wait. */
-static void lease_return(struct broker *broker) {
-    if (broker->up && broker->holds) {
-        (void)kvStore_Delete(broker->lease, BROKER_LEASE_KEY);
+    } else if (status == NATS_NO_RESPONDERS) {
+        g_atomic_int_set(&broker->gone, true);
     }
 }
 
@@ -287,13 +297,14 @@ static gpointer broker_keep(gpointer context) {
 
     while (!g_atomic_int_get(&broker->ending)) {
         broker_check(broker);
-        lease_check(broker);
         if (broker->up) {
             lease_go_on(broker);
         }
         g_usleep(WAIT_MS * 1000);
     }
-    lease_return(broker);
+    if (broker->up && broker->holds) { /* so that others need not wait */
+        (void)kvStore_Delete(broker->lease, BROKER_LEASE_KEY);
+    }
     return NULL;
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "broker_private.h"
-#include "broker_setup.h"
 #include "text.h"
 
 /* Interval of the search for orders without an answer. */
@@ -98,6 +97,15 @@ static bool answer_of_stream(struct broker *broker, natsMsg *message,
     return answer->good;
 }
 
+/* Returns the epoch in a stored message, or 0. */
+static uint64_t epoch_of(const char *text, size_t len) {
+    static const char head[] = "{\"epoch\":";
+
+    return text && len > sizeof head && memcmp(text, head, sizeof head - 1) == 0
+               ? g_ascii_strtoull(text + sizeof head - 1, NULL, 10)
+               : 0;
+}
+
 /* Reads the answer to BROKER_LAST: a lane's last message, or that it has none.
  * Returns false for an error. */
 static bool answer_of_last(natsMsg *message, struct answer *answer) {
@@ -105,8 +113,8 @@ static bool answer_of_last(natsMsg *message, struct answer *answer) {
 
     if (natsMsgHeader_Get(message, "Nats-Sequence", &sequence) == NATS_OK) {
         answer->sequence = g_ascii_strtoull(sequence, NULL, 10);
-        answer->epoch = broker_epoch_of(natsMsg_GetData(message),
-                                        (size_t)natsMsg_GetDataLength(message));
+        answer->epoch = epoch_of(natsMsg_GetData(message),
+                                 (size_t)natsMsg_GetDataLength(message));
         answer->good = true;
     } else {
         answer->good =
@@ -145,8 +153,7 @@ static void orders_answer(struct broker *broker, natsMsg *message) {
     }
 }
 
-/* Fails the orders that were sent at this time or before. */
-static void orders_fail(struct broker *broker, int64_t until_ms) {
+void orders_fail(struct broker *broker, int64_t until_ms) {
     GHashTableIter at;
     struct order *order;
 
@@ -180,7 +187,7 @@ static void order_subject(const struct broker *broker,
                           const struct order *order,
                           char subject[ORDER_SUBJECT_LEN]) {
     const char *prefix = broker->config.prefix;
-    char stream[SUBJECT_LEN];
+    const char *word;
 
     switch (order->kind) {
     case BROKER_PUT: /* a bucket's key */
@@ -192,9 +199,9 @@ static void order_subject(const struct broker *broker,
                  broker->config.gateway);
         break;
     case BROKER_LAST:
-        broker_stream_of(&broker->config, order->subject, stream);
-        snprintf(subject, ORDER_SUBJECT_LEN, "$JS.API.DIRECT.GET.%s.%s", stream,
-                 order->subject);
+        word = order->subject + strlen(prefix) + 1;
+        snprintf(subject, ORDER_SUBJECT_LEN, "$JS.API.DIRECT.GET.%s_%.*s.%s",
+                 prefix, (int)strcspn(word, "."), word, order->subject);
         break;
     default: snprintf(subject, ORDER_SUBJECT_LEN, "%s", order->subject); break;
     }
@@ -252,20 +259,16 @@ void order_do(struct broker *broker, struct order *order) {
     }
 }
 
-/* Returns true if the subject is an inbox, or the broker's substitute for an
- * inbox of another account. */
-static bool is_inbox(const char *subject) {
-    return subject && (g_str_has_prefix(subject, "_INBOX.") ||
-                       g_str_has_prefix(subject, "_R_."));
-}
-
 /* Takes a request for a snapshot, if it has an inbox and the rate allows it. */
 static void orders_asked(struct broker *broker, natsMsg *message) {
     const char *reply = natsMsg_GetReply(message);
     const char *token = strrchr(natsMsg_GetSubject(message), '.');
     uint64_t second = (uint64_t)broker_now_ms() / 1000;
 
-    if (!token || !is_inbox(reply)) {
+    /* "_R_." is the broker's substitute for an inbox of another account. */
+    if (!token || !reply ||
+        (!g_str_has_prefix(reply, "_INBOX.") &&
+         !g_str_has_prefix(reply, "_R_."))) {
         return;
     }
     if (broker->answers_s != second) {
@@ -288,13 +291,15 @@ static void orders_take(struct broker *broker, natsSubscription *subscription,
     natsMsg *message = NULL;
     natsStatus status;
 
-    /* NATS_NO_RESPONDERS comes without a message if nobody listens. */
+    /* NATS_NO_RESPONDERS comes without a message: nobody listens. */
     while ((status = natsSubscription_NextMsg(&message, subscription, 0)) ==
                NATS_OK ||
            status == NATS_NO_RESPONDERS) {
         if (status == NATS_OK) {
             take(broker, message);
             message_done(broker, message);
+        } else {
+            g_atomic_int_set(&broker->gone, true);
         }
     }
 }
@@ -331,8 +336,4 @@ void broker_order(struct broker *broker, const struct broker_order *order) {
     memcpy(copy->text + head_len, order->body, order->body_len);
     copy->text[copy->len] = '\0';
     g_queue_push_tail(&broker->held, copy);
-}
-
-void orders_give_up(struct broker *broker) {
-    orders_fail(broker, INT64_MAX);
 }

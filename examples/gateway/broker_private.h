@@ -10,9 +10,19 @@
 #include <nats/nats.h>
 
 #include "broker.h"
+#include "subject.h"
 
 /* Time for the broker to answer. */
 #define BROKER_ANSWER_MS 3000
+
+/* The key of the lease in its bucket. */
+#define BROKER_LEASE_KEY "holder"
+
+/* Followed by the prefix, the inbox of gateways, which consumers do not use. */
+#define BROKER_INBOX "_INBOX_"
+
+/* Bytes of a reason for a failure, including the NUL. */
+#define BROKER_WHY_LEN 512
 
 /* Two threads: the keeper connects and renews the lease, with calls that wait
  * for the broker. The sender is an event loop and never waits. */
@@ -50,6 +60,7 @@ struct broker {
     struct broker_stats stats;
     char *trouble;      /* the last refusal printed, or NULL */
     int64_t trouble_ms; /* its time */
+    gint gone;          /* atomic: a stream or bucket does not answer */
     gint ending;        /* atomic: the keeper must end */
     gint unmoved; /* atomic: the keeper has ended, so the sender must end */
 };
@@ -70,6 +81,27 @@ void broker_tell_kind(struct broker *broker, enum broker_report_kind kind,
 /* Adds one to a counter of broker->stats. */
 void broker_count(struct broker *broker, uint64_t *count);
 
+/* broker_setup.c: options of the connection, streams and buckets */
+
+/* Writes and returns the library's reason for this thread's last failure. */
+const char *broker_why(natsStatus status, char why[BROKER_WHY_LEN]);
+
+/* Returns options of a connection, or NULL with the reason. They forbid the
+ * library to reconnect: it would send queued messages late, as repeats without
+ * a mark. */
+natsOptions *broker_options(const struct broker_config *config,
+                            natsErrHandler error, void *context,
+                            char why[BROKER_WHY_LEN]);
+
+/* Creates missing streams and buckets, and adds their names to `why`, which is
+ * "". Existing ones stay unchanged; if one does not fit, this fails. Opens the
+ * buckets. On failure, returns false with the reason. */
+bool broker_setup(struct broker *broker, char why[BROKER_WHY_LEN]);
+
+/* Reads when the lease's bucket was created. Fails if its entries expire after
+ * another time than the configuration's. */
+bool broker_setup_epoch(struct broker *broker, char why[BROKER_WHY_LEN]);
+
 /* broker_loop.c */
 
 /* Wakes the loop for new orders or changed flags. */
@@ -88,7 +120,8 @@ void order_do(struct broker *broker, struct order *order);
 void order_free(struct order *order);
 /* Takes answers and requests for snapshots. Fails overdue orders. */
 void orders_go_on(struct broker *broker);
-/* Fails all orders under way. Call it with the writer lock. */
-void orders_give_up(struct broker *broker);
+/* Fails the orders that were sent at this time or before. Call it with the
+ * lock. */
+void orders_fail(struct broker *broker, int64_t until_ms);
 
 #endif

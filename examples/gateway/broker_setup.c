@@ -1,10 +1,8 @@
 /* Connection options, streams and buckets. SPDX-License-Identifier: 0BSD */
-#include "broker_setup.h"
-
-#include <glib.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "broker_private.h"
 #include "text.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -88,10 +86,17 @@ natsOptions *broker_options(const struct broker_config *config,
     return options;
 }
 
+/* Adds a name to those of what was created. */
+static void setup_made(char why[BROKER_WHY_LEN], const char *name) {
+    g_strlcat(why, why[0] ? ", " : "", BROKER_WHY_LEN);
+    g_strlcat(why, name, BROKER_WHY_LEN);
+}
+
 /* Creates a stream, or checks the existing one. */
-static bool setup_stream(jsCtx *js, const struct broker_config *config,
+static bool setup_stream(const struct broker *broker,
                          const struct stream *stream,
                          char why[BROKER_WHY_LEN]) {
+    const struct broker_config *config = &broker->config;
     char subject[SUBJECT_LEN], name[SUBJECT_LEN], reason[BROKER_WHY_LEN];
     const char *subjects[] = {subject};
     jsStreamConfig wanted;
@@ -114,9 +119,10 @@ static bool setup_stream(jsCtx *js, const struct broker_config *config,
     /* The broker allows no longer time than messages are kept. */
     wanted.Duplicates = MIN(config->duplicates_s * NS_PER_S, stream->age_ns);
     wanted.AllowDirect = true;
-    status = js_GetStreamInfo(&info, js, name, NULL, &error);
+    status = js_GetStreamInfo(&info, broker->js, name, NULL, &error);
     if (status == NATS_NOT_FOUND) {
-        status = js_AddStream(&info, js, &wanted, NULL, &error);
+        status = js_AddStream(&info, broker->js, &wanted, NULL, &error);
+        setup_made(why, name);
     }
     good = status == NATS_OK;
     if (!good) {
@@ -138,26 +144,26 @@ static bool setup_stream(jsCtx *js, const struct broker_config *config,
     return good;
 }
 
-/* Opens a bucket, or creates it. */
-static bool setup_bucket(jsCtx *js, const struct broker_config *config,
-                         const char *word, int64_t ttl_ns, kvStore **store,
+/* Opens a bucket, again if it is open, or creates it. */
+static bool setup_bucket(const struct broker *broker, const char *word,
+                         int64_t ttl_ns, kvStore **store,
                          char why[BROKER_WHY_LEN]) {
     char name[SUBJECT_LEN], reason[BROKER_WHY_LEN];
     kvConfig wanted;
     natsStatus status;
 
-    if (*store) {
-        return true;
-    }
-    snprintf(name, sizeof name, "%s_%s", config->prefix, word);
+    kvStore_Destroy(*store);
+    *store = NULL;
+    snprintf(name, sizeof name, "%s_%s", broker->config.prefix, word);
     kvConfig_Init(&wanted);
     wanted.Bucket = name;
     wanted.History = 1;
     wanted.TTL = ttl_ns;
     wanted.StorageType = js_FileStorage;
-    status = js_KeyValue(store, js, name);
+    status = js_KeyValue(store, broker->js, name);
     if (status == NATS_NOT_FOUND) {
-        status = js_CreateKeyValue(store, js, &wanted);
+        status = js_CreateKeyValue(store, broker->js, &wanted);
+        setup_made(why, name);
     }
     if (status != NATS_OK) {
         broker_why(status, reason);
@@ -166,17 +172,15 @@ static bool setup_bucket(jsCtx *js, const struct broker_config *config,
     return status == NATS_OK;
 }
 
-/* Reads when the lease's bucket was created. Fails if its entries expire after
- * another time than the configuration's. */
-static bool setup_epoch(jsCtx *js, const struct broker_config *config,
-                        uint64_t *epoch_base, char why[BROKER_WHY_LEN]) {
+bool broker_setup_epoch(struct broker *broker, char why[BROKER_WHY_LEN]) {
+    const struct broker_config *config = &broker->config;
     char name[SUBJECT_LEN];
     jsStreamInfo *info = NULL;
     natsStatus status;
     bool good = false;
 
     snprintf(name, sizeof name, "KV_%s_lease", config->prefix);
-    status = js_GetStreamInfo(&info, js, name, NULL, NULL);
+    status = js_GetStreamInfo(&info, broker->js, name, NULL, NULL);
 
     if (status != NATS_OK) {
         snprintf(why, BROKER_WHY_LEN, "%s: %s", name,
@@ -188,43 +192,25 @@ static bool setup_epoch(jsCtx *js, const struct broker_config *config,
                  (int)(info->Config->MaxAge / NS_PER_MS), config->lease_ms,
                  config->prefix);
     } else {
-        *epoch_base = (uint64_t)(info->Created / NS_PER_MS);
+        broker->epoch_base = (uint64_t)(info->Created / NS_PER_MS);
         good = true;
     }
     jsStreamInfo_Destroy(info);
     return good;
 }
 
-bool broker_setup(jsCtx *js, const struct broker_config *config,
-                  kvStore **lease, kvStore **gateways, uint64_t *epoch_base,
-                  char why[BROKER_WHY_LEN]) {
+bool broker_setup(struct broker *broker, char why[BROKER_WHY_LEN]) {
+    const int64_t lease_ns = broker->config.lease_ms * NS_PER_MS;
     kvStore *last = NULL;
     bool good = true;
 
     for (int i = 0; good && i < BROKER_STREAMS; ++i) {
-        good = setup_stream(js, config, &streams[i], why);
+        good = setup_stream(broker, &streams[i], why);
     }
     good = good &&
-           setup_bucket(js, config, "lease",
-                        (int64_t)config->lease_ms * NS_PER_MS, lease, why) &&
-           setup_bucket(js, config, "gateways", 0, gateways, why) &&
-           setup_bucket(js, config, "last", 0, &last, why);
+           setup_bucket(broker, "lease", lease_ns, &broker->lease, why) &&
+           setup_bucket(broker, "gateways", 0, &broker->gateways, why) &&
+           setup_bucket(broker, "last", 0, &last, why);
     kvStore_Destroy(last);
-    return good && setup_epoch(js, config, epoch_base, why);
-}
-
-void broker_stream_of(const struct broker_config *config, const char *subject,
-                      char name[SUBJECT_LEN]) {
-    const char *word = subject + strlen(config->prefix) + 1;
-
-    snprintf(name, SUBJECT_LEN, "%s_%.*s", config->prefix,
-             (int)strcspn(word, "."), word);
-}
-
-uint64_t broker_epoch_of(const char *text, size_t len) {
-    static const char head[] = "{\"epoch\":";
-
-    return text && len > sizeof head && memcmp(text, head, sizeof head - 1) == 0
-               ? g_ascii_strtoull(text + sizeof head - 1, NULL, 10)
-               : 0;
+    return good && broker_setup_epoch(broker, why);
 }

@@ -15,6 +15,7 @@ import { parseArgs } from "node:util";
 import { connect, credsAuthenticator } from "nats";
 
 const ASK_MS = 1000; // between requests; also the timeout of each
+const SILENCE_MS = 8000; // without messages: subscribe again
 const DEAD_MS = 15000; // without messages: the book is not live
 const CONNECT_MS = 20000; // for the first connection to the broker
 
@@ -157,10 +158,12 @@ const jetstream = connection.jetstream();
 const manager = await connection.jetstreamManager();
 let next; // sequence of the next message; undefined: the next new one
 let messages;
+let heard; // when the last message came, or follow() was called
 
 // Reads the market's messages from the next one on. Ends the loop of an earlier
 // call.
 async function follow() {
+  heard = Date.now();
   messages?.stop();
   messages = undefined;
   const past = (await manager.streams.info(`${options.prefix}_book`)).state
@@ -175,6 +178,7 @@ async function follow() {
     for await (const message of mine) {
       if (mine !== messages) break;
       next = message.seq + 1;
+      heard = Date.now();
       if (message.seq > past) said = Date.now();
       take(message.json());
       print();
@@ -199,7 +203,7 @@ if (last?.length) takeSnapshot(last.json());
 
 for (;;) {
   try {
-    if (!messages) await follow();
+    if (!messages || Date.now() - heard > SILENCE_MS) await follow();
     if (book.state === "missed") {
       const answer = await connection.request(
         `${options.prefix}.snapshot.${token}`, "", { timeout: ASK_MS });

@@ -1,10 +1,11 @@
-"""Reports about machines that stop, terminals, shells and files (README.md, 61
-to 80), with the sandbox.
+"""Reports about machines that stop, terminals, shells and files (README.md, 55
+and 61 to 80), with the sandbox.
 
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import resource
@@ -17,8 +18,8 @@ import time
 import types
 import urllib.parse
 
-from e2e import (HANG_S, TOOL, check, equal, processor_s, run_program,
-                 sandbox_of, wait_for)
+from e2e import (HANG_S, TOOL, Sandbox, check, equal, processor_s, read_file,
+                 run_program, sandbox_of, wait_for)
 from gateway_parts import Way
 
 COMPLETION = "port/install/mini-stream.bash"
@@ -102,7 +103,8 @@ def test_closed_at_once():
 
 @contextlib.contextmanager
 def watching(sandbox, size=(24, 80), ignored=(), **variables):
-    """Runs mini-stream watch on a new terminal. Yields (process, terminal)."""
+    """Runs mini-stream watch on a new terminal. Yields (process, terminal,
+    what the process has of it)."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
 
@@ -116,12 +118,12 @@ def watching(sandbox, size=(24, 80), ignored=(), **variables):
         "watch", "BTCUSD", stdin=slave, stdout=slave, stderr=slave,
         preexec_fn=begin, text=False,
         variables={"TERM": "xterm", "LC_ALL": "C.UTF-8", **variables})
-    os.close(slave)
     try:
-        yield process, master
+        yield process, master, slave
     finally:
         process.kill()
         process.wait()
+        os.close(slave)
 
 
 def shown(master, text):
@@ -135,13 +137,14 @@ def test_terminal():
     """It is closed while SIGHUP is ignored; its mode was changed while the
     program was stopped; it has no size; it has no UTF-8."""
     with sandbox_of() as sandbox:
-        with watching(sandbox, ignored=(signal.SIGHUP,)) as (process, master):
+        with watching(sandbox, ignored=(signal.SIGHUP,)) as (
+                process, master, _):
             shown(master, b"live")
             os.close(master)
             process.wait(HANG_S)
-        with watching(sandbox, size=(0, 0)) as (process, master):
+        with watching(sandbox, size=(0, 0)) as (process, master, slave):
             shown(master, b"live")
-            check(not fcntl.fcntl(master, fcntl.F_GETFL) & os.O_NONBLOCK,
+            check(not fcntl.fcntl(slave, fcntl.F_GETFL) & os.O_NONBLOCK,
                   "the terminal does not block any more")
             mode = termios.tcgetattr(master)
             process.send_signal(signal.SIGSTOP)
@@ -151,8 +154,9 @@ def test_terminal():
             wait_for(lambda: not termios.tcgetattr(master)[3] & termios.ICANON,
                      "keys one by one")
         for locale in ("POSIX", "xx_YY.UTF-8"):
-            with watching(sandbox, LC_ALL=locale) as (_, master):
-                check(shown(master, b"live").isascii(), "not ASCII")
+            with watching(sandbox, LC_ALL=locale) as (_, master, _):
+                seen = shown(master, b"executions")  # below the bars
+                check(seen.isascii() and b"#" in seen, seen)
 
 
 def test_many_descriptors():
@@ -169,13 +173,59 @@ def test_many_descriptors():
             said.end()
 
 
-def completed(options, source):
+def test_rotated_output():
+    """The output is copied and truncated, as by logrotate's copytruncate: it
+    continues at the new beginning. SIGHUP ends the stream properly."""
+    with sandbox_of("--rate", "50") as sandbox:
+        path = os.path.join(sandbox.state, "data")
+        for arguments, out in ((("--output", path), "/dev/null"), ((), path)):
+            with open(path, "w"), open(out, "a") as file:
+                process = sandbox.start("stream", "--format", "json", "BTCUSD",
+                                        *arguments, stdout=file)
+            for _ in range(3):
+                wait_for(lambda: os.path.getsize(path) > 20000, "data")
+                os.truncate(path, 0)
+            process.send_signal(signal.SIGHUP)
+            equal(0, process.wait(HANG_S), process.stderr.read())
+            text = read_file(path)
+            check("\0" not in text, "it continues where the old file ended")
+            lines = text.splitlines()
+            for line in lines[1:]:  # the first may have begun before
+                json.loads(line)
+            equal("end", json.loads(lines[-1])["type"], arguments)
+
+
+def test_replaced_ca():
+    """Service and CA file get another certificate: a running program names the
+    reason and waits between attempts; one that is started then works."""
+    with sandbox_of("--keep-ports") as sandbox:
+        old = Said(sandbox)
+        old.until("book - BTCUSD live")
+        sandbox.kill()
+        for name in ("ca-key", "ca", "server-key", "server"):
+            os.unlink(os.path.join(sandbox.state, name + ".pem"))
+        other = Sandbox(sandbox.state, "--keep-ports")
+        try:
+            other.wait_ready()
+            since = len(old.lines)
+            old.until("issuer", since)
+            new = Said(other)
+            new.until("book - BTCUSD live")
+            new.end()
+            said = [each for each in old.lines[since:] if "issuer" in each]
+            check("permanent" in said[0] and len(said) < 3, said)
+            old.end()
+        finally:
+            other.kill()
+
+
+def completed(options, source, word="--fo"):
     return run_program(
         "bash", "--norc", "-c", f"{options}\n{source}\n. {COMPLETION}\n"
-        f"COMP_WORDS=({TOOL} stream --fo) COMP_CWORD=2 COMP_POINT=99\n"
-        f"COMP_LINE='{TOOL} stream --fo' COMPREPLY=()\n"
+        f"COMP_WORDS=({TOOL} stream {word}) COMP_CWORD=2 COMP_POINT=99\n"
+        f"COMP_LINE='{TOOL} stream {word}' COMPREPLY=()\n"
         "compopt() { :; }\n"
-        f"_mini_stream {TOOL} --fo stream\necho ${{COMPREPLY[*]-}}")
+        f"_mini_stream {TOOL} {word} stream\necho ${{COMPREPLY[*]-}}")
 
 
 def test_completion():
@@ -185,6 +235,8 @@ def test_completion():
     for options in ("set -u", "set -f", "shopt -s nullglob", "set -C"):
         done = completed(options, package)
         equal(("--format=\n", ""), (done.stdout, done.stderr), options)
+        done = completed(options, package, "--none")
+        equal(("\n", ""), (done.stdout, done.stderr), options)
     done = completed("", "")
     equal(("\n", ""), (done.stdout, done.stderr))
 

@@ -42,7 +42,8 @@ def make():
     CERTIFICATES.bundle("cross-chain", "newer", "cross")
     CERTIFICATES.bundle("long-chain", "below", "zero")
     root = CERTIFICATES.read("root-ec").encode()
-    for name, data in (("joined", root.strip() + root.strip()),
+    other = CERTIFICATES.read("old").encode()
+    for name, data in (("joined", other.strip() + root.strip()),
                        ("latin", b"# Autorit\xe9 \xff\xfe\0\n" + root),
                        ("mark", b"\xef\xbb\xbf" + root.replace(b"\n", b"\r\n")),
                        ("der", ssl.PEM_cert_to_DER_cert(root.decode()))):

@@ -154,6 +154,25 @@ def test_what_is_there_already(lab):
                  "a word about the window")
 
 
+def test_streams_deleted(lab):
+    """A gateway says so and creates them again, if nobody else does; consumers
+    follow the new stream, whose sequences stay far below."""
+    lab.begin("a", "b")
+    with lab.nats() as nats:
+        nats.send(30000 * b"PUB mst.book.other 2\r\n{}\r\n")
+        for name in ("mst_book", "KV_mst_lease"):
+            config = nats.api("STREAM.INFO." + name)["config"]
+            nats.api("STREAM.DELETE." + name)
+            nats.api("STREAM.CREATE." + name, **config)
+            lab.wait_equal()
+        for name in ("mst_book", "mst_execution", "KV_mst_lease"):
+            nats.api("STREAM.DELETE." + name)
+            wait_for(lambda name=name: re.search(
+                "created again: .*" + name.removeprefix("KV_"), "".join(
+                    each.said() for each in lab.gateways.values())), name)
+    lab.ends_equal(time.time())
+
+
 def test_long_window(lab):
     """Identifiers are remembered for longer than books are kept."""
     lab.begin("a", duplicates_s=3600)

@@ -4,7 +4,6 @@ broker authenticate, and who may read secret files.
 
 SPDX-License-Identifier: 0BSD
 """
-import base64
 import json
 import os
 import re
@@ -26,12 +25,10 @@ jetstream {{ store_dir: "{0}/store" }}
 """
 
 
-def bucket(client, market):
-    """The market's last book, or None."""
-    answer = client.api("STREAM.MSG.GET.KV_mst_last",
-                        last_by_subj=f"$KV.mst_last.{market}")
-    return None if "error" in answer else json.loads(
-        base64.b64decode(answer["message"]["data"]))
+def last_book(client):
+    """Waits for BTCUSD's."""
+    return json.loads(wait_for(lambda: client.last_of(
+        "KV_mst_last", "$KV.mst_last.BTCUSD"), "a last book"))
 
 
 def subjects_of(client, stream):
@@ -44,8 +41,7 @@ def test_read():
     gateway does nothing forbidden."""
     with started() as (broker, sandbox), running(broker, sandbox) as gateway, \
             broker.client("CONSUMER") as consumer:
-        wait_for(lambda: bucket(consumer, "BTCUSD"), "a last book")
-        book = bucket(consumer, "BTCUSD")
+        book = last_book(consumer)
         check(len(book["bids"]) > 50 and book["market"] == "BTCUSD", book)
         snapshot = json.loads(consumer.request("mst.snapshot.BTCUSD"))
         check(snapshot["number"] >= book["number"], snapshot["number"])
@@ -106,7 +102,7 @@ def test_only_gateways_publish():
     request says."""
     with started() as (broker, sandbox), running(broker, sandbox), \
             broker.client("CONSUMER") as consumer:
-        wait_for(lambda: bucket(consumer, "BTCUSD"), "a last book")
+        last_book(consumer)
         for subject in REFUSED:
             check(consumer.refused(f"PUB {subject} 0\r\n") == [
                 f'Permissions Violation for Publish to "{subject}"'], subject)

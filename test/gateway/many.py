@@ -67,16 +67,6 @@ def compare(messages, truths):
     return compared
 
 
-def markets_executed(lab):
-    with lab.nats() as nats:
-        return nats.api("STREAM.INFO.mst_execution")["state"]["num_subjects"]
-
-
-def ask(lab, markets):
-    for market in markets:
-        lab.truths.ask(market)
-
-
 def check_all_books(lab):
     """If two changes became one, no message may have the truth's time: then the
     truth is requested again."""
@@ -86,7 +76,8 @@ def check_all_books(lab):
         print(f"{sum(compared.values())} books, of {len(compared)} markets")
         if not missing:
             break
-        ask(lab, missing)
+        for market in missing:
+            lab.truths.ask(market)
         time.sleep(1)
     check(not missing, f"not compared: {missing}")
 
@@ -95,9 +86,12 @@ def test_all_of_them():
     with Lab("--markets", str(COUNT), "--rate", "4", markets=MARKETS,
              watched=(MARKETS[0], MARKETS[-1])) as lab:
         lab.begin("a", "b")
-        wait_for(lambda: markets_executed(lab) == COUNT, "executions of each")
+        with lab.nats() as nats:
+            wait_for(lambda: nats.api("STREAM.INFO.mst_execution")["state"][
+                "num_subjects"] == COUNT, "executions of each")
         since = time.time()
-        ask(lab, 3 * MARKETS)
+        for market in 3 * MARKETS:
+            lab.truths.ask(market)
         time.sleep(max(0.0, since + SECONDS - time.time()))
         lab.wait_equal(3)
         # On a busy machine the sandbox may end connections that lag.

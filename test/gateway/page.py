@@ -60,7 +60,7 @@ def test_streams():
     setup = read("broker_setup.c")
     for word in re.findall(r'\] = \{"(\w+)"', setup):
         check(f"| `mst.{word}." in text and f"| `mst_{word}` |" in text, word)
-    for word in re.findall(r'setup_bucket\(js, config, "(\w+)"', setup):
+    for word in re.findall(r'setup_bucket\(broker, "(\w+)"', setup):
         check(f"| `mst_{word}` |" in text, word)
 
 

@@ -32,20 +32,15 @@ def small_disk(folder):
                f"/proc/{holder.pid}/root{folder}")
 
 
-def fill(path):
-    """Fills the disk up to the last byte."""
-    with open(path, "wb", buffering=0) as file:
-        with contextlib.suppress(OSError):
-            while True:
-                file.write(bytes(65536))
-
-
 def test_disk_full():
     with tempfile.TemporaryDirectory() as folder, small_disk(folder) as (
             prefix, disk), Lab(prefix=prefix, store=folder) as lab:
         since = lab.begin("a", "b")
         filler = os.path.join(disk, "filler")
-        fill(filler)
+        with open(filler, "wb", buffering=0) as file:
+            with contextlib.suppress(OSError):
+                while True:  # up to the last byte
+                    file.write(bytes(65536))
         time.sleep(8)
         shown = [len(each.shown) for each in lab.consumers]
         time.sleep(2)
@@ -72,10 +67,6 @@ def use_up(nats):
     check(b"insufficient resources" in said, said)
 
 
-def make_room(nats):
-    check(nats.api("STREAM.PURGE.filler")["success"], "purged")
-
-
 def test_all_that_it_may_store():
     """Messages that find no room in the queue are reported; all works again
     once the broker, which is not restarted, has room."""
@@ -87,7 +78,7 @@ def test_all_that_it_may_store():
         wait_for(lambda: gateway.figure("executions_lost_total") > 50,
                  "executions that find no room")
         wait_for(lambda: not gateway.holds(), "no lease")
-        make_room(nats)
+        check(nats.api("STREAM.PURGE.filler")["success"], "no room")
         said = gateway.said().count("broker: refused: insufficient resources")
         check(1 <= said <= 1 + (time.time() - since) / 60,
               f"the reason is said {said} times")
@@ -108,6 +99,6 @@ def test_end_without_room():
         wait_for(lambda: gateway.figure("queue_messages") > 50, "a queue")
         gateway.signal(signal.SIGTERM)
         time.sleep(0.5)
-        make_room(nats)
+        check(nats.api("STREAM.PURGE.filler")["success"], "no room")
         check(gateway.process.wait(HANG_S) == 0, "the gateway's status")
         check("were not stored" not in gateway.said(), gateway.said())
