@@ -385,8 +385,22 @@ void mst_posix_link_wait(struct mst_posix_link *link, const struct pollfd *fds,
     link->reported = 0;
 }
 
+/* Gives a socket of this family the program's source address, if it has set
+ * one. */
+static bool socket_bind(const struct mst_posix *posix, int fd, int family) {
+    if (posix->source == NULL) {
+        return true;
+    }
+    if (posix->source->sa_family != family) {
+        errno = EAFNOSUPPORT;
+        return false;
+    }
+    return bind(fd, posix->source, posix->source_len) == 0;
+}
+
 /* Starts to connect to an address. */
-static void socket_begin(struct mst_posix_link *link, int number) {
+static void socket_begin(const struct mst_posix *posix,
+                         struct mst_posix_link *link, int number) {
     const union mst_posix_address *to = &link->answer.addresses[number];
     socklen_t len = to->any.sa_family == AF_INET6 ? (socklen_t)sizeof to->v6
                                                   : (socklen_t)sizeof to->v4;
@@ -394,7 +408,8 @@ static void socket_begin(struct mst_posix_link *link, int number) {
     const int on = 1;
 
     link->begun |= 1u << number;
-    if (fd >= 0 && descriptor_set_up(fd)) {
+    if (fd >= 0 && descriptor_set_up(fd) &&
+        socket_bind(posix, fd, to->any.sa_family)) {
 #ifdef SO_NOSIGPIPE
         setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
 #endif
@@ -501,7 +516,8 @@ static int race_next(const struct mst_posix_link *link) {
 }
 
 /* Starts the attempts that are due. Returns false if there are none. */
-static bool race_begin(struct mst_posix_link *link) {
+static bool race_begin(const struct mst_posix *posix,
+                       struct mst_posix_link *link) {
     int number = race_next(link);
 
     if (link->fds[link->address] < 0) {
@@ -509,7 +525,7 @@ static bool race_begin(struct mst_posix_link *link) {
     } else if (number < 0 || (int32_t)(link->next_ms - port_exact_ms()) > 0) {
         return false;
     }
-    socket_begin(link, number);
+    socket_begin(posix, link, number);
     return true;
 }
 
@@ -544,7 +560,7 @@ static int port_connect(void *context, int number, int address) {
     }
     do {
         rc = race_look(link);
-    } while (rc == 0 && race_begin(link));
+    } while (rc == 0 && race_begin(context, link));
     if (rc == 0 && link->answer.count > 1) {
         race_wait(link);
     }

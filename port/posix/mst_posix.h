@@ -110,6 +110,13 @@ struct mst_posix {
     /* The last mst_posix_error of the token's file, or 0 as long as there was
      * none, and its errno or 0: see mst_posix_token_file(). */
     int token_error, token_detail;
+    /* The address that connections start from, with port 0, for a machine that
+     * has several (borrowed). NULL: the system chooses. A host's addresses of
+     * another family are then unreachable, as are all if it is not an address
+     * of this machine. May be changed at any time: it counts for the next
+     * connection. */
+    const struct sockaddr *source;
+    socklen_t source_len;
 };
 
 /* Errors of mst_posix_anchors_load() and of the token file. None has a value of

@@ -164,7 +164,7 @@ TEST_CASE(a_connect_that_is_interrupted_goes_on) {
         result = i - 1;
         fault_set("connect", 0, EINTR);
         assert_int_equal(port.resolve(port.context, 0, &endpoint), 1);
-        socket_begin(&links[0], 0);
+        socket_begin(&posix, &links[0], 0);
         assert_true(links[0].fds[0] >= 0);
         assert_int_equal(links[0].errors[0], 0);
         assert_int_equal(dup2(pair[0], links[0].fds[0]), links[0].fds[0]);
