@@ -142,6 +142,18 @@ def milliseconds(text):
     return parse_time(text)[0] // 10**6
 
 
+def numbers(execution):
+    """(time in ms, price, amount)"""
+    return (milliseconds(execution["executed_at"]),
+            decimal.Decimal(execution["price"]),
+            decimal.Decimal(execution["amount"]))
+
+
+def symbols(count):
+    """The first markets of a sandbox."""
+    return [*FOUR_MARKETS, *(f"M{i}" for i in range(5, count + 1))][:count]
+
+
 def processor_s(pid):
     """The processor time that a process has used, in seconds."""
     fields = read_file(f"/proc/{pid}/stat").rpartition(")")[2].split()
@@ -305,23 +317,24 @@ class Sandbox:
             with error:
                 return error.code, error.headers, error.read()
 
+    def get(self, path):
+        """The JSON at a path of the API."""
+        status, _, body = self.fetch(self.urls["base_url"] + path)
+        check(status == 200, f"{path}: {status}: {body}")
+        return json.loads(body)
+
     def faults(self, *request):
         """Reads or, with data, sets the faults. Returns what fetch() does."""
         return self.fetch(self.urls["base_url"] + "/sandbox/faults", *request)
 
     def active(self):
         """The active faults."""
-        status, _, body = self.faults()
-        check(status == 200, f"{status}: {body}")
-        return json.loads(body)
+        return self.get("/sandbox/faults")
 
     def book(self, market):
         """A market's current book."""
-        status, _, body = self.fetch(
-            self.urls["base_url"] + "/sandbox/truth?market="
-            + urllib.parse.quote(market, safe=""))
-        check(status == 200, f"{market}: {status}")
-        return json.loads(body)
+        return self.get("/sandbox/truth?market="
+                        + urllib.parse.quote(market, safe=""))
 
     def ports(self):
         """Options for another sandbox on the same ports."""

@@ -95,13 +95,13 @@ class Terminal:
 class Line:
     """A command on a pseudo-terminal: the bytes it writes, with their times."""
 
-    def __init__(self, command, columns, rows, environment, error=None):
+    def __init__(self, command, columns, rows, environment):
         self.chunks = [(time.monotonic(), b"")]
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ,
                     struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen(
-            command, stdin=slave, stdout=slave, stderr=error or slave,
+            command, stdin=slave, stdout=slave, stderr=slave,
             env={"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"],
                  **environment}, start_new_session=True)
         os.close(slave)

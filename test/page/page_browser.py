@@ -13,13 +13,12 @@ import tempfile
 import time
 
 from browser import Browser
-from e2e import check, sandbox_of, wait_for
+from e2e import FOUR_MARKETS, check, sandbox_of, wait_for
 from secrets_planted import Planter
 
 os.environ["G_DEBUG"] = "fatal-criticals"  # of the sandbox's GLib
 
 AT_ONCE = 1
-MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
 NICKNAME = "<img src=x onerror=\"document.title='hacked'\">"
 HOUR_UPDATES = 4 * 3600
 SEEN_UPDATES = 100
@@ -47,12 +46,6 @@ class Desk(contextlib.ExitStack):
         return self.enter_context(
             sandbox_of("--seed", "1", *options, state=self.state))
 
-    def truth(self, market="BTCUSD"):
-        return self.service.book(market)
-
-    def faults(self):
-        return self.service.active()
-
     def stream(self, *markets):
         """A client of the stream, whose output is text."""
         client = self.service.stream("--format=text", *markets)
@@ -64,7 +57,7 @@ class Desk(contextlib.ExitStack):
     def shown(self, market, script):
         """(truth, result of the script) when the page shows that truth."""
         def equal():
-            truth = self.truth(market)
+            truth = self.service.book(market)
             shown = BROWSER.wait("""
                 const {market, time} = document.querySelector("#depth").dataset;
                 return {market, time, value: (() => {%s})()};""" % script)
@@ -113,9 +106,9 @@ def test_levels():
     with Desk("--rate", "2") as desk:
         check_rows(*desk.shown("BTCUSD", ROWS))
         names = values("#tops b", "textContent")
-        check(names == MARKETS, names)
-        first = desk.truth()["time"]
-        while desk.truth()["time"] == first:
+        check(names == list(FOUR_MARKETS), names)
+        first = desk.service.book("BTCUSD")["time"]
+        while desk.service.book("BTCUSD")["time"] == first:
             time.sleep(0.1)
         check_rows(*desk.shown("BTCUSD", ROWS))
         BROWSER.run("document.querySelectorAll('#tops button')[2].click();")
@@ -394,7 +387,7 @@ def test_keyboard():
             """)
         BROWSER.key("Enter", 13, "\r")
         BROWSER.wait_text("[data-key=no_heartbeat]", "active, 30 s left")
-        check("no_heartbeat" in desk.faults(), desk.faults())
+        check("no_heartbeat" in desk.service.active(), desk.service.active())
 
 
 def press(name):
@@ -433,15 +426,16 @@ def test_faults(desk):
         press(name)
         BROWSER.wait_text("#fault-result", name + (
             " was triggered" if name in once else " is active"))
-        check((name in desk.faults()) == (name not in once), name)
+        check((name in desk.service.active()) == (name not in once), name)
     BROWSER.wait_text("#faults-count", f"{len(names) - len(once)} active")
     BROWSER.wait_text("[data-key=freeze] .state", " s left")
     press("freeze")
     BROWSER.wait_text("[data-key=freeze] .state", "off")
-    check(len(desk.faults()) == len(names) - len(once) - 1, desk.faults())
+    active = desk.service.active()
+    check(len(active) == len(names) - len(once) - 1, active)
     BROWSER.run("document.querySelector('#end-all').click();")
     BROWSER.wait_text("#faults-count", "none active")
-    check(desk.faults() == {}, desk.faults())
+    check(desk.service.active() == {}, desk.service.active())
     check(BROWSER.count("#end-all:disabled") == 1, "nothing to end")
 
 
@@ -449,12 +443,13 @@ def test_values(desk):
     fill("latency", ms="7", at="all", for_ms="")
     press("latency")
     BROWSER.wait_text("[data-key=latency] .state", "active until ended")
-    check(desk.faults() == {"latency": {"ms": 7, "at": "all"}}, desk.faults())
+    active = desk.service.active()
+    check(active == {"latency": {"ms": 7, "at": "all"}}, active)
     fill("expires_in", value='"soon"', count="3")
     press("expires_in")
     BROWSER.wait_text("[data-key=expires_in] .state", "3 times left")
-    check(desk.faults()["expires_in"] == {"value": "soon", "count": 3},
-          desk.faults())
+    check(desk.service.active()["expires_in"] == {"value": "soon", "count": 3},
+          desk.service.active())
     fill("close", code="1005")
     press("close")
     BROWSER.wait_text("#fault-result", "Refused: close.code must be")
@@ -462,7 +457,7 @@ def test_values(desk):
     fill("reset", count="0")
     press("reset")
     time.sleep(0.3)
-    check("reset" not in desk.faults(), desk.faults())
+    check("reset" not in desk.service.active(), desk.service.active())
     # Faults that others set are shown, too.
     desk.service.set(token={"status": 429, "count": 2})
     BROWSER.wait_text("[data-key=token] .state", "active, 2 times left")

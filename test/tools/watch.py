@@ -13,11 +13,11 @@ import re
 import signal
 import time
 
+from e2e import FOUR_MARKETS as MARKETS
 from e2e import (HANG_S, TOOL, check, environment_with, figure, free_port,
-                 run_program, sandbox_of, wait_for)
+                 run_program, sandbox_of, symbols, wait_for)
 from terminal import Line, Terminal
 
-MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
 NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 LEVEL = re.compile(rf" *({NUMBER}) +({NUMBER}) +({NUMBER})(?: +(\S*))?")
 COLOUR = re.compile("\033\\[(?:[0-9;]*;)?3[1-7]m")
@@ -56,9 +56,9 @@ class Desk(contextlib.ExitStack):
         terminal.until_has(f"{markets[0]} live")
         return terminal
 
-    def line(self, columns, rows, *arguments, error=None, **variables):
+    def line(self, columns, rows, *arguments, **variables):
         return Line(self.command(*arguments), columns, rows,
-                    self.environment(**variables), error)
+                    self.environment(**variables))
 
     def signal(self, number):
         self.service.process.send_signal(number)
@@ -427,8 +427,7 @@ def test_top_of_book_alone(desk):
 
 def test_scrolling_stops_at_the_ends():
     with Desk("--markets", "30") as desk:
-        names = MARKETS + [f"M{i}" for i in range(5, 31)]
-        terminal = desk.watch(60, 15, *names)
+        terminal = desk.watch(60, 15, *symbols(30))
         terminal.until_has("market 1 of 30", "BTCUSD live")
         terminal.keys("Left")
         terminal.keys("Right", "Right")
