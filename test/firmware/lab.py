@@ -15,12 +15,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 sys.path.insert(0, "port/flash")
 from settings import page
-from e2e import (BUILD, HANG_S, SANDBOX, Sandbox, check, run_program,
+from e2e import (BUILD, HANG_S, SANDBOX, Reader, Sandbox, check, run_program,
                  write_file)
 
 FOLDER = os.path.join(BUILD, "firmware")
@@ -222,7 +221,7 @@ class Lab:
                               self.read("tls.log")))
 
 
-class Board:
+class Board(Reader):
     """The emulated board and the lines that it prints."""
 
     def __init__(self, lab):
@@ -232,7 +231,7 @@ class Board:
         self.lines = []
         self.at = 0  # the next line for wait()
         with lab.open_log("emulator") as log:
-            self.process = subprocess.Popen(
+            super().__init__(subprocess.Popen(
                 [*ENDS_WITH_US, "qemu-system-arm", "-M", BOARD,
                  "-icount", "shift=0",
                  "-display", "none", "-serial", "stdio", "-monitor",
@@ -244,20 +243,16 @@ class Board:
                  "-nic", "tap,ifname=tap0,script=no,downscript=no,"
                  "mac=02:00:00:00:00:01"],
                 text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=log, cwd=lab.folder)
-        self.reader = threading.Thread(target=self.take)
-        self.reader.start()
+                stderr=log, cwd=lab.folder))
 
-    def take(self):
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip("\n"))
+    def take(self, line):
+        self.lines.append(line.rstrip("\n"))
 
     def stop(self):
         self.process.terminate()
         self.process.wait()
-        self.reader.join()
+        self.kill()
         self.process.stdin.close()
-        self.process.stdout.close()
 
     def command(self, text):
         """Gives the emulator's monitor a command; success prints nothing."""
