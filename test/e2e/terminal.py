@@ -64,6 +64,11 @@ class Terminal:
                    lambda text: all(part in text for part in parts))
         return self.text()
 
+    def press(self, keys, *parts):
+        """Sends keys, the words of a text. Waits for these parts."""
+        self.keys(*keys.split())
+        return self.until_has(*parts)
+
     def file(self, name):
         return read_file(os.path.join(self.folder, name))
 
