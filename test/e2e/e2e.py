@@ -109,6 +109,16 @@ def run_program(*command, **options):
 
 
 @contextlib.contextmanager
+def killed(process):
+    """The process, which is killed at the end if it still runs."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
 def small_disk(path):
     """A file system of 64 KiB at this path."""
     os.mkdir(path)

@@ -23,7 +23,7 @@ import urllib.request
 
 import jsonschema
 
-from e2e import (HANG_S, SANDBOX, USAGE, Sandbox, check, free_port,
+from e2e import (HANG_S, SANDBOX, USAGE, Sandbox, check, free_port, killed,
                  milliseconds, read_file, sandbox_of, small_disk, symbols,
                  wait_for)
 from e2e_messages import says
@@ -523,9 +523,9 @@ def unread(pipe):
 
 def test_blocked_pipe():
     """One signal ends it although nobody reads its pipe."""
-    with service_of("--rate", "1000") as service:
-        process = service.start("stream", "-q", "--format", "json", "BTCUSD",
-                                "ETHUSD", "SOLUSD", "LTCUSD", stderr=None)
+    with service_of("--rate", "1000") as service, killed(
+            service.start("stream", "-q", "--format", "json", *symbols(4),
+                          stderr=None)) as process:
         wait_for(lambda: unread(process.stdout) > 0, "output")
         end = os.open(f"/proc/{process.pid}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
         with contextlib.suppress(BlockingIOError):
@@ -534,11 +534,7 @@ def test_blocked_pipe():
         os.close(end)
         time.sleep(1)  # it most likely waits for room by then
         process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(HANG_S)
-        finally:
-            process.kill()
-            process.stdout.close()
+        process.wait(HANG_S)
 
 
 def test_quiet(service):

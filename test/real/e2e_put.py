@@ -20,7 +20,7 @@ import e2e
 import e2e_address
 from e2e import ADDRESS_SCOPE as SCOPE
 from e2e import (ACCESS, BUILD, CONFIG, CONTROL, HANG_S, LOCAL, NETWORK, OK,
-                 SERVICE, TOOL, USAGE, check, environment_with, equal,
+                 SERVICE, TOOL, USAGE, check, environment_with, equal, killed,
                  run_program, wait_for, write_file)
 from e2e_address import NETWORKS, PATH
 from tls_certificates import OWN, Certificates
@@ -62,11 +62,8 @@ class User:
 
     def run(self, *arguments, **options):
         """Returns (exit status, standard output, standard error)."""
-        process = self.start(*arguments, **options)
-        try:
+        with killed(self.start(*arguments, **options)) as process:
             out, err = process.communicate(timeout=HANG_S)
-        finally:
-            process.kill()  # if it still runs
         out, err = (out or b"").decode(), err.decode()
         check(not CONTROL.search(out + err), f"not harmless: {out!r} {err!r}")
         check("sandbox-secret" not in out + err, "the secret is told")
