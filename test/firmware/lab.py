@@ -20,7 +20,7 @@ import time
 sys.path.insert(0, "port/flash")
 from settings import page
 from e2e import (BUILD, HANG_S, SANDBOX, Reader, Sandbox, check, run_program,
-                 write_file)
+                 wait_for, write_file)
 
 FOLDER = os.path.join(BUILD, "firmware")
 BOARD = os.environ.get("FIRMWARE_BOARD", "lm3s6965evb")  # of QEMU
@@ -275,17 +275,15 @@ class Board(Reader):
 
     def wait(self, pattern, seconds=HANG_S):
         """Waits for the next line that matches; returns the match."""
-        end = time.monotonic() + seconds
-        while True:
-            while self.at < len(self.lines):
+        def find():
+            match = None
+            while not match and self.at < len(self.lines):
                 match = re.search(pattern, self.lines[self.at])
                 self.at += 1
-                if match:
-                    return match
-            check(self.process.poll() is None and time.monotonic() < end,
-                  "\n".join([f"never: {pattern}", *self.lines[:30], "...",
-                             *self.lines[-30:]]))
-            time.sleep(0.05)
+            return match
+        return wait_for(find, lambda: "\n".join(
+            [pattern, *self.lines[:30], "...", *self.lines[-30:]]),
+                        seconds, self.process)
 
     def cut(self, pattern):
         """True if its power is cut before it prints this."""
