@@ -390,10 +390,12 @@ def test_keyboard():
         check("no_heartbeat" in desk.service.active(), desk.service.active())
 
 
-def press(name):
+def press(name, shown="", selector="#fault-result"):
+    """Begins or ends a fault. Waits until this text is shown."""
     BROWSER.run("""
         document.querySelector(`[data-key=${arguments[0]}] button`).click();
         """, name)
+    BROWSER.wait_text(selector, shown)
 
 
 def fill(name, **values):
@@ -423,14 +425,12 @@ def test_faults(desk):
           "a fault without a group")
     once = {"revoke", "close", "garbage"}
     for name in names:
-        press(name)
-        BROWSER.wait_text("#fault-result", name + (
+        press(name, name + (
             " was triggered" if name in once else " is active"))
         check((name in desk.service.active()) == (name not in once), name)
     BROWSER.wait_text("#faults-count", f"{len(names) - len(once)} active")
     BROWSER.wait_text("[data-key=freeze] .state", " s left")
-    press("freeze")
-    BROWSER.wait_text("[data-key=freeze] .state", "off")
+    press("freeze", "off", "[data-key=freeze] .state")
     active = desk.service.active()
     check(len(active) == len(names) - len(once) - 1, active)
     BROWSER.run("document.querySelector('#end-all').click();")
@@ -441,18 +441,15 @@ def test_faults(desk):
 
 def test_values(desk):
     fill("latency", ms="7", at="all", for_ms="")
-    press("latency")
-    BROWSER.wait_text("[data-key=latency] .state", "active until ended")
+    press("latency", "active until ended", "[data-key=latency] .state")
     active = desk.service.active()
     check(active == {"latency": {"ms": 7, "at": "all"}}, active)
     fill("expires_in", value='"soon"', count="3")
-    press("expires_in")
-    BROWSER.wait_text("[data-key=expires_in] .state", "3 times left")
+    press("expires_in", "3 times left", "[data-key=expires_in] .state")
     check(desk.service.active()["expires_in"] == {"value": "soon", "count": 3},
           desk.service.active())
     fill("close", code="1005")
-    press("close")
-    BROWSER.wait_text("#fault-result", "Refused: close.code must be")
+    press("close", "Refused: close.code must be")
     # The browser itself refuses values out of range.
     fill("reset", count="0")
     press("reset")
@@ -490,12 +487,10 @@ def test_away():
         for _ in range(3):
             Planter(desk.service).ask_token()
         BROWSER.wait_text("#requests-count", "3")
-        press("freeze")
-        BROWSER.wait_text("#fault-result", "freeze is active")
+        press("freeze", "freeze is active")
         desk.service.terminate()
         BROWSER.wait_text("#condition", "Not reachable since")
-        press("slice")
-        BROWSER.wait_text("#fault-result", "does not answer")
+        press("slice", "does not answer")
         desk.service = desk.start("--page-port", port, "--rate", "2")
         BROWSER.wait_text("#condition", "Running")
         BROWSER.wait_text("#requests-count", "none yet")
