@@ -88,11 +88,12 @@ async def played(path, *options):
 
 @contextlib.asynccontextmanager
 async def played_to_the_end(path, *options):
-    """A client that has seen all of a recording."""
+    """A client that has seen all of a recording, and how long that took."""
     async with played(path, *options) as client:
+        begin = time.monotonic()
         await client.subscribe(markets=MARKETS)
         await until_the_end(client)
-        yield client
+        yield client, time.monotonic() - begin
 
 
 def check_last_books(live, client):
@@ -114,11 +115,8 @@ LEAST = {BOOK: 10, TOP: 1, EXECUTION: 0}  # even on a busy machine
 
 
 async def test_what_was_recorded_comes():
-    async with recording() as (path, live), played(path) as client:
-        begin = time.monotonic()
-        await client.subscribe(markets=MARKETS)
-        await until_the_end(client)
-        took = time.monotonic() - begin
+    async with recording() as (path, live), \
+            played_to_the_end(path) as (client, took):
         check_the_same(live, client, LEAST)
         for market in MARKETS:
             books = client.payloads(BOOK, market)
@@ -130,7 +128,7 @@ async def test_what_was_recorded_comes():
 
 async def test_every_quirk():
     async with recording(quirks=("--quirk", "all")) as (path, live), \
-            played_to_the_end(path, "--speed", "4") as client:
+            played_to_the_end(path, "--speed", "4") as (client, _):
         check_last_books(live, client)
         for market in MARKETS:
             true = (await asyncio.to_thread(
@@ -146,11 +144,8 @@ async def test_speed():
         took = {}
         # The fast speed is tried again until the machine has time for it.
         for speed in ("2", *["50"] * 10):
-            async with played(path, "--speed", speed) as client:
-                begin = time.monotonic()
-                await client.subscribe(markets=MARKETS)
-                await until_the_end(client)
-                took[speed] = time.monotonic() - begin
+            async with played_to_the_end(path, "--speed", speed) as (
+                    client, took[speed]):
                 check_the_same(live, client, LEAST)
                 check(took[speed] > lasts_s(client) / float(speed) - 0.1, took)
             if took["2"] > 2 * took.get("50", took["2"]):
@@ -218,7 +213,7 @@ async def test_other_channels_and_markets():
 async def test_a_pair_is_one_stream():
     """While it was recorded, another connection became the leader."""
     async with recording("--rotate=10", seconds=16) as (path, live), \
-            played_to_the_end(path, "--speed", "8") as client:
+            played_to_the_end(path, "--speed", "8") as (client, _):
         check_last_books(live, client)
         for market in MARKETS:
             sent, came = (texts(each, EXECUTION, market)
@@ -292,7 +287,7 @@ async def test_what_was_cut_off():
     """The end is missing, as after a crash: the rest is served."""
     async with recording() as (path, live):
         os.truncate(path, os.path.getsize(path) * 2 // 3)
-        async with played_to_the_end(path, "--speed", "8") as client:
+        async with played_to_the_end(path, "--speed", "8") as (client, _):
             check_the_same(live, client, {BOOK: 5, TOP: 1, EXECUTION: 0})
 
 
