@@ -20,9 +20,9 @@ import time
 import urllib.request
 
 from e2e import FOUR_MARKETS as MARKETS
-from e2e import (HANG_S, TOOL, USAGE, Sandbox, check, environment_with,
-                 free_port, in_time, milliseconds, run_program, sandbox_of,
-                 small_disk, symbols, wait_for)
+from e2e import (HANG_S, SANDBOX, TOOL, USAGE, Sandbox, check,
+                 environment_with, free_port, in_time, milliseconds,
+                 run_program, sandbox_of, small_disk, symbols, wait_for)
 from e2e_messages import says
 
 MESSAGES = int(os.environ.get("REPLAY_MESSAGES", "20000"))
@@ -33,6 +33,7 @@ REFUSED = "s3cr3t-of-nobody"  # no known client's
 
 class Lab(Sandbox):
     """A sandbox and the recordings of its streams."""
+    command = (SANDBOX, "--rate", "20")
 
     def path(self, name):
         return os.path.join(self.state, name)
@@ -141,7 +142,7 @@ def test_formats():
     for arguments in (("-f", "json", "-d", "3"), ("-f", "csv"),
                       ("-f", "text", "-d", "2"), ("--raw",),
                       ("-f", "json", "--book-every", "100")):
-        with lab_of("--rate", "20", "--quirk", "unknown-channels") as lab:
+        with lab_of("--quirk", "unknown-channels") as lab:
             process = lab.stream(*arguments, "BTCUSD", "NOSUCH")
             lab.until(process, "BTCUSD", 10)
             lab.set(**CLOSE)
@@ -152,7 +153,7 @@ def test_formats():
 
 def test_pairs():
     for arguments, opened in ((("--hot-standby",), 4), (("--rotate", "10"), 3)):
-        with lab_of("--rate", "20") as lab:
+        with lab_of() as lab:
             process = lab.stream("-f", "json", *arguments, "BTCUSD", "ETHUSD")
             lab.until(process, '"type":"update"', 10)
             lab.set(**CLOSE)
@@ -160,18 +161,17 @@ def test_pairs():
             lab.finish(process)
 
 
-def test_killed():
+def test_killed(lab):
     """The service is killed and starts again."""
-    with lab_of("--rate", "20") as lab:
-        process = lab.stream("-f", "json", "--set", "backoff_max_ms=1000",
-                             "BTCUSD")
-        lab.until(process, '"type":"update"', 10)
-        lab.kill()
-        lab.until(process, '"type":"closed"', 2)
-        Sandbox.__init__(lab, lab.state, *lab.ports())
-        lab.wait_ready()
-        lab.until(process, '"state":"live"', 2)
-        lab.finish(process)
+    process = lab.stream("-f", "json", "--set", "backoff_max_ms=1000",
+                         "BTCUSD")
+    lab.until(process, '"type":"update"', 10)
+    lab.kill()
+    lab.until(process, '"type":"closed"', 2)
+    Sandbox.__init__(lab, lab.state, *lab.ports())
+    lab.wait_ready()
+    lab.until(process, '"state":"live"', 2)
+    lab.finish(process)
 
 
 def test_refused(lab):
@@ -193,23 +193,21 @@ def test_many_clients():
         lab.finish(process)
 
 
-def test_most_levels():
-    with lab_of("--rate", "20") as lab:
-        lab.streamed("-l", "100000", "--hot-standby")
-        lab.replays("-f", "json")
+def test_most_levels(lab):
+    lab.streamed("-l", "100000", "--hot-standby")
+    lab.replays("-f", "json")
 
 
-def test_real_time():
+def test_real_time(lab):
     """At the pace of the recording."""
-    with lab_of("--rate", "20") as lab:
-        lab.streamed()
-        lines = lab.read("live").splitlines()
-        first, last = (milliseconds(json.loads(lines[number])["received"])
-                       for number in (0, -1))
-        begin = time.monotonic()
-        lab.replays("-f", "json", "--real-time")
-        check(time.monotonic() - begin > (last - first) / 1000 - 0.5,
-              "too fast")
+    lab.streamed()
+    lines = lab.read("live").splitlines()
+    first, last = (milliseconds(json.loads(lines[number])["received"])
+                   for number in (0, -1))
+    begin = time.monotonic()
+    lab.replays("-f", "json", "--real-time")
+    check(time.monotonic() - begin > (last - first) / 1000 - 0.5,
+          "too fast")
 
 
 # ---- Files ----
@@ -419,13 +417,12 @@ def test_full_disk():
             check(said.count("No space left") == 1, said)
 
 
-def test_full_at_the_end():
+def test_full_at_the_end(lab):
     """The last block does not fit: the exit status reports it."""
-    with lab_of("--rate", "20") as lab:
-        process = in_time("0.9", lambda seconds: lab.run(
-            "record", "-o", lab.path("r" + seconds), "--seconds", seconds,
-            "BTCUSD", "ETHUSD", before=("sh", "-c", "trap '' XFSZ; ulimit -f 8; "
-                              "exec \"$@\"", "sh")))
+    process = in_time("0.9", lambda seconds: lab.run(
+        "record", "-o", lab.path("r" + seconds), "--seconds", seconds,
+        "BTCUSD", "ETHUSD", before=("sh", "-c", "trap '' XFSZ; ulimit -f 8; "
+                          "exec \"$@\"", "sh")))
     check(process.returncode == 7 and "File too large" in process.stderr,
           process)
 
@@ -460,40 +457,39 @@ def test_spoilt():
         lab.replay(status=7, text="No such file", recording="none")
 
 
-def test_secrets():
+def test_secrets(lab):
     """No recording or output has a secret or token, plain or in base64."""
-    with lab_of("--rate", "20") as lab:
-        known = lab.path("tokens")
-        port = free_port()
-        process = lab.start(
-            "stream", "--record", lab.path("r"), "--token-file", known,
-            "--metrics", str(port), "--verbose", "-f", "json", "-o",
-            lab.path("live"), "BTCUSD")
-        lab.until(process, '"type":"update"', 50)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
-                                    timeout=HANG_S) as reply:
-            figures = reply.read()
-        check(b"mini_stream_messages_total" in figures, figures)
-        said = ended(process, 0, signal.SIGINT)
-        token = lab.read("tokens")
-        lab.replay("-f", "csv", name="csv")
-        lab.replay("-f", "json")
-        for name, secret, status in (("alone", SECRET, 0),
-                                     ("refused", REFUSED, 4)):
-            def attempt(seconds, name=name, secret=secret):
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(lab.path(name))
-                return lab.run("stream", "--record", lab.path(name), "-v",
-                               "-s", seconds, "BTCUSD", secret=secret)
-            done = in_time("1", attempt)
-            check(done.returncode == status, done)
-            said += done.stdout + done.stderr
-        packed = lab.read("r")
-        plain = subprocess.run(
-            ["zstd", "-dc", *map(lab.path, ("r", "alone", "refused"))],
-            capture_output=True, check=True).stdout
-        texts = [packed, plain, lab.read("live"), lab.read("again"),
-                 lab.read("csv"), figures, said.encode()]
+    known = lab.path("tokens")
+    port = free_port()
+    process = lab.start(
+        "stream", "--record", lab.path("r"), "--token-file", known,
+        "--metrics", str(port), "--verbose", "-f", "json", "-o",
+        lab.path("live"), "BTCUSD")
+    lab.until(process, '"type":"update"', 50)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
+                                timeout=HANG_S) as reply:
+        figures = reply.read()
+    check(b"mini_stream_messages_total" in figures, figures)
+    said = ended(process, 0, signal.SIGINT)
+    token = lab.read("tokens")
+    lab.replay("-f", "csv", name="csv")
+    lab.replay("-f", "json")
+    for name, secret, status in (("alone", SECRET, 0),
+                                 ("refused", REFUSED, 4)):
+        def attempt(seconds, name=name, secret=secret):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(lab.path(name))
+            return lab.run("stream", "--record", lab.path(name), "-v",
+                           "-s", seconds, "BTCUSD", secret=secret)
+        done = in_time("1", attempt)
+        check(done.returncode == status, done)
+        said += done.stdout + done.stderr
+    packed = lab.read("r")
+    plain = subprocess.run(
+        ["zstd", "-dc", *map(lab.path, ("r", "alone", "refused"))],
+        capture_output=True, check=True).stdout
+    texts = [packed, plain, lab.read("live"), lab.read("again"),
+             lab.read("csv"), figures, said.encode()]
     check(len(plain) > len(packed) and b"BTCUSD" in plain, "zstd")
     values = [word for word in token.split() if len(word) > 20]
     check(values, "no token to look for")
