@@ -70,7 +70,7 @@ class User:
         return process.returncode, out, err
 
     def put(self, *arguments, status=OK):
-        """Puts an address. Returns the record, or what is told of an error."""
+        """Puts an address. Returns the record, or the report of its error."""
         got, out, err = self.run("--json", *arguments)
         equal((status, ""), (got, "" if status else err), arguments)
         return json.loads(out)
