@@ -69,18 +69,12 @@ def suites(proxy):
 def main():
     asked = sys.argv[1:] or [""]
     with tempfile.TemporaryDirectory() as path, \
+            Tinyproxy(path, "MaxClients 1000") as proxy, \
             concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        proxy = Tinyproxy(path, "MaxClients 1000")
-        proxy.start()
-        try:
-            proxy.wait_listening()
-            results = [pool.submit(run, name, suite,
-                                   {**os.environ, **variables})
-                       for name, suite, variables in suites(proxy)
-                       if any(part in f"{name}, {suite}" for part in asked)]
-            counts = [result.result() for result in results]
-        finally:
-            proxy.stop()
+        results = [pool.submit(run, name, suite, {**os.environ, **variables})
+                   for name, suite, variables in suites(proxy)
+                   if any(part in f"{name}, {suite}" for part in asked)]
+        counts = [result.result() for result in results]
     if not counts:
         sys.exit("ports: no port and no suite has this in its name")
     passed, failed = map(sum, zip(*counts))

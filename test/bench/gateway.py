@@ -13,14 +13,14 @@ import contextlib
 import os
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "e2e"))
-from e2e import (BUILD, Sandbox, environment_with, figure, free_port,
-                 memory_kb, processor_s, wait_for)
+from e2e import (BUILD, environment_with, figure, free_port,
+                 memory_kb, processor_s, sandbox_of, symbols, wait_for,
+                 write_file)
+from broker import table
 from gateway_parts import Broker
-from sandbox import symbols
 
 SECONDS = float(os.environ.get("GATEWAY_SECONDS", "15"))
 RATES = {10: 500, 100: 50, 1000: 5}  # changes a second of each book
@@ -31,11 +31,9 @@ failed = []
 
 
 def configuration(sandbox, directory, url, markets, port):
-    path = os.path.join(directory, "gateway.ini")
     lines = "".join(f"markets = {' '.join(markets[i:i + 10])}\n"
                     for i in range(0, len(markets), 10))
-    with open(path, "w", encoding="ascii") as file:
-        file.write(f"""[service]
+    return write_file(os.path.join(directory, "gateway.ini"), f"""[service]
 endpoints = {sandbox.state}/endpoints.json
 ca = {sandbox.state}/ca.pem
 client_id = sandbox-client
@@ -48,7 +46,6 @@ url = {url}
 [gateway]
 name = bench
 """)
-    return path
 
 
 def holds(port):
@@ -101,16 +98,14 @@ def figures(count, rate, url, port, gateway):
     return row
 
 
-def measure(what):
+def measure(directory, what):
     count, _, rate = what.partition("x")
     count, fills = int(count), not rate
     rate = int(rate) if rate else RATES.get(count, 10)
-    with tempfile.TemporaryDirectory() as directory:
+    with sandbox_of("--markets", str(max(4, count)),
+                    "--rate", str(rate)) as sandbox:
         server = Broker(directory)
         url = f"nats://127.0.0.1:{server.port}"
-        sandbox = Sandbox(os.path.join(directory, "sandbox"), "--markets",
-                          str(max(4, count)), "--rate", str(rate))
-        sandbox.wait_ready()
         port = free_port()
         gateway = subprocess.Popen(
             [os.path.join(BUILD, "mini-stream-gateway"),
@@ -131,18 +126,14 @@ def measure(what):
             gateway.terminate()
             gateway.wait()
             server.kill()
-            sandbox.terminate()
 
 
 def main():
-    rows = [measure(what) for what in sys.argv[1:] or map(str, RATES)]
-    head = ["markets", "rate", "messages/s", "us CPU each", "MB",
-            "books/s", "p50 ms", "p99.9 ms",
-            "executions/s", "p50 ms", "p99.9 ms", "MB, queue full"]
-    print("| " + " | ".join(head) + " |")
-    print("|" + "---|" * len(head))
-    for row in rows:
-        print("| " + " | ".join(row) + " |")
+    table(["markets", "rate", "messages/s", "us CPU each", "MB", "books/s",
+           "p50 ms", "p99.9 ms", "executions/s", "p50 ms", "p99.9 ms",
+           "MB, queue full"],
+          [lambda folder, what=what: measure(folder, what)
+           for what in sys.argv[1:] or map(str, RATES)])
     for line in failed:
         print("MISSED:", line)
     return bool(failed)

@@ -11,6 +11,7 @@ With the argument "many" it runs only the benchmark of many clients, with
 
 SPDX-License-Identifier: 0BSD
 """
+import contextlib
 import datetime
 import os
 import resource
@@ -21,6 +22,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../e2e"))
+from tls_certificates import ISSUER, SERVER, Certificates
 from token_endpoint import token_endpoint
 
 TOOL = os.environ.get("BUILD", "build") + "/mini-stream"
@@ -162,7 +164,7 @@ def bench_records():
 
 # ---- Clients ----
 
-class Server:
+class Server(contextlib.AbstractContextManager):
     def __init__(self, cipher, directory):
         self.directory = directory
         self.scheme = "ws" if cipher == "PLAIN" else "wss"
@@ -171,7 +173,7 @@ class Server:
             text=True)
         self.port = self.process.stdout.readline().strip()
 
-    def stop(self):
+    def __exit__(self, *_):
         self.process.terminate()
         self.process.wait()
 
@@ -198,18 +200,11 @@ class Server:
 
 def prepare(directory):
     """Makes a certificate for localhost and the file of time stamps."""
-    script = """
-        new="openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
-        $new -nodes -x509 -subj "/CN=Benchmark" -days 2 -keyout ca.key \
-            -out ca.pem
-        $new -nodes -subj "/CN=localhost" -keyout key.pem -out cert.csr
-        echo "subjectAltName=DNS:localhost" >extensions
-        openssl x509 -req -in cert.csr -CA ca.pem -CAkey ca.key \
-            -CAcreateserial -days 2 -extfile extensions -out cert.pem"""
-    made = subprocess.run(["sh", "-ec", script], cwd=directory, text=True,
-                          capture_output=True, check=False)
-    if made.returncode != 0:
-        stop(made.stderr)
+    certificates = Certificates(directory)
+    for name, extensions in (("ca", ISSUER),
+                             ("cert", SERVER.format("DNS:localhost"))):
+        certificates.issue(name, "ca", extensions, valid=(-60, 2 * 24 * 60))
+    os.rename(directory + "/cert.key", directory + "/key.pem")
     with open(directory + "/stamps", "wb") as stamps:
         stamps.truncate(8 * PACED)
 
@@ -427,22 +422,19 @@ def main():
         bench_live()
         bench_records()
         bench_scale()
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, \
+            contextlib.ExitStack() as stack:
         prepare(directory)
-        servers = {cipher: Server(cipher, directory)
+        servers = {cipher: stack.enter_context(Server(cipher, directory))
                    for cipher in ("PLAIN", AES, CHACHA)}
-        try:
-            if not only:
-                bench_cpu(servers)
-                bench_latency(servers[AES])
-                bench_connect(servers[AES])
-            if only != ["lines"]:
-                bench_many(servers)
-            if only != ["many"]:
-                bench_lines(servers[AES])
-        finally:
-            for server in servers.values():
-                server.stop()
+        if not only:
+            bench_cpu(servers)
+            bench_latency(servers[AES])
+            bench_connect(servers[AES])
+        if only != ["lines"]:
+            bench_many(servers)
+        if only != ["many"]:
+            bench_lines(servers[AES])
     table("Bars", ["", "is", "bar", "aim", ""], [list(row) for row in bars])
 
 

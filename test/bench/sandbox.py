@@ -23,7 +23,7 @@ import time
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../e2e"))
-from e2e import HANG_S, Sandbox, check, memory_kb, processor_s
+from e2e import HANG_S, Sandbox, check, memory_kb, processor_s, symbols
 
 SECONDS = float(os.environ.get("SECONDS", "10"))
 ROWS = ((1, 4, 10), (100, 4, 10), (1000, 4, 1), (1000, 4, 10), (1000, 1000, 1),
@@ -96,12 +96,6 @@ class Connection:
             self.messages += 1
             at += head + length
         self.data = data[at:]
-
-
-def symbols(count):
-    """The first markets of a sandbox."""
-    known = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
-    return (known + [f"M{i}" for i in range(5, count + 1)])[:count]
 
 
 def pump(selector, until):

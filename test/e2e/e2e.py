@@ -109,6 +109,16 @@ def run_program(*command, **options):
 
 
 @contextlib.contextmanager
+def killed(process):
+    """The process, which is killed at the end if it still runs."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
 def small_disk(path):
     """A file system of 64 KiB at this path."""
     os.mkdir(path)
@@ -140,6 +150,18 @@ def milliseconds(text):
     """Converts a time of the sandbox to ms since 1970. No two changes of a
     market have the same ms."""
     return parse_time(text)[0] // 10**6
+
+
+def numbers(execution):
+    """(time in ms, price, amount)"""
+    return (milliseconds(execution["executed_at"]),
+            decimal.Decimal(execution["price"]),
+            decimal.Decimal(execution["amount"]))
+
+
+def symbols(count):
+    """The first markets of a sandbox."""
+    return [*FOUR_MARKETS, *(f"M{i}" for i in range(5, count + 1))][:count]
 
 
 def processor_s(pid):
@@ -305,23 +327,24 @@ class Sandbox:
             with error:
                 return error.code, error.headers, error.read()
 
+    def get(self, path):
+        """The JSON at a path of the API."""
+        status, _, body = self.fetch(self.urls["base_url"] + path)
+        check(status == 200, f"{path}: {status}: {body}")
+        return json.loads(body)
+
     def faults(self, *request):
         """Reads or, with data, sets the faults. Returns what fetch() does."""
         return self.fetch(self.urls["base_url"] + "/sandbox/faults", *request)
 
     def active(self):
         """The active faults."""
-        status, _, body = self.faults()
-        check(status == 200, f"{status}: {body}")
-        return json.loads(body)
+        return self.get("/sandbox/faults")
 
     def book(self, market):
         """A market's current book."""
-        status, _, body = self.fetch(
-            self.urls["base_url"] + "/sandbox/truth?market="
-            + urllib.parse.quote(market, safe=""))
-        check(status == 200, f"{market}: {status}")
-        return json.loads(body)
+        return self.get("/sandbox/truth?market="
+                        + urllib.parse.quote(market, safe=""))
 
     def ports(self):
         """Options for another sandbox on the same ports."""

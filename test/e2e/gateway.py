@@ -14,8 +14,8 @@ import tempfile
 import time
 from urllib.parse import quote
 
-from e2e import (HANG_S, Sandbox, Truths, check, milliseconds, wait_for,
-                 write_file)
+from e2e import (HANG_S, Sandbox, Truths, check, milliseconds, numbers,
+                 wait_for, write_file)
 from gateway_parts import (CONSUMERS, MARKETS, Broker, Consumer, Gateway, Way,
                            token)
 from nats import Nats
@@ -32,7 +32,6 @@ class Lab:
         self.every_s = every_s  # between two requests
         self.gateways, self.consumers = {}, []
         self.options = ("--keep-ports", "--rate", "20", *options)
-        self.sandbox = self.broker = self.truths = None
         self.executed = collections.defaultdict(list)  # of earlier sandboxes
         self.unknown = []  # (from, to) in ms, not covered by executed
         write_file(f"{self.folder}/secret", "sandbox-secret\n", 0o600)
@@ -40,23 +39,27 @@ class Lab:
         self.broker_options = broker  # of Broker
 
     def __enter__(self):
-        try:
+        with contextlib.ExitStack() as stack:
+            if not os.environ.get("KEEP"):
+                stack.callback(shutil.rmtree, self.folder)
             self.broker = Broker(f"{self.folder}/broker", **self.broker_options)
+            stack.callback(self.broker.kill)
             self.way = Way(self.broker)
             self.start_sandbox()
-            self.truths = Truths(lambda market: self.sandbox.book(market),
-                                 self.watched, self.every_s,
-                                 (OSError, http.client.HTTPException))
-            self.truths.start()
-        except BaseException:
-            self.__exit__(Exception)
-            raise
+            stack.callback(lambda: self.sandbox.kill())
+            stack.push(self.end)
+            self.truths = stack.enter_context(Truths(
+                lambda market: self.sandbox.book(market), self.watched,
+                self.every_s, (OSError, http.client.HTTPException)))
+            self.stack = stack.pop_all()
         return self
 
-    def __exit__(self, error, *_):
-        if self.truths:
-            self.truths.over.set()
-            self.truths.join()
+    def __exit__(self, *error):
+        self.stack.__exit__(*error)
+
+    def end(self, error, *_):
+        """Ends consumers and gateways; shows what these said before an
+        error."""
         for consumer in self.consumers:
             consumer.kill()
         for gateway in self.gateways.values():
@@ -64,14 +67,6 @@ class Lab:
                 gateway.kill()
             if error:
                 print(f"---- {gateway.name}\n{gateway.said()}")
-        if self.sandbox:
-            self.sandbox.kill()
-        if self.broker:
-            self.broker.kill()
-        if not os.environ.get("KEEP"):
-            shutil.rmtree(self.folder)
-        if self.truths and self.truths.error:
-            raise self.truths.error
 
     def start_sandbox(self):
         sandbox = Sandbox(f"{self.folder}/sandbox", *self.options)
@@ -86,12 +81,6 @@ class Lab:
         self.sandbox.kill()
         self.unknown.append((begin, time.time() * 1000))
         self.start_sandbox()
-
-    def fetch(self, path):
-        status, _, body = self.sandbox.fetch(
-            self.sandbox.urls["base_url"] + path)
-        check(status == 200, f"{path}: {status}")
-        return json.loads(body)
 
     def nats(self):
         return Nats(self.broker.port)
@@ -262,15 +251,15 @@ class Lab:
         executed = collections.defaultdict(list, {
             market: list(known) for market, known in self.executed.items()})
         for market in self.markets:
-            truth = self.fetch("/sandbox/truth/executions?market="
-                               + quote(market, safe=""))
-            check(not truth["truncated"], "the reference is too short")
-            executed[market] += [
-                (milliseconds(each["executed_at"]),
-                 decimal.Decimal(each["price"]),
-                 decimal.Decimal(each["amount"]))
-                for each in truth["executions"]]
+            executed[market] += self.true_executions(market)
         return executed
+
+    def true_executions(self, market, more=""):
+        """A market's executions according to the running sandbox."""
+        truth = self.sandbox.get("/sandbox/truth/executions?market="
+                                 + quote(market, safe="") + more)
+        check(not truth["truncated"], "the reference is too short")
+        return [numbers(each) for each in truth["executions"]]
 
     def published(self):
         """The stored executions: a Published for each market."""

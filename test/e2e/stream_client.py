@@ -8,26 +8,19 @@ import collections
 import contextlib
 import decimal
 import json
-import shutil
-import tempfile
 import time
 
 import websockets
 
 from e2e import FOUR_MARKETS as MARKETS
-from e2e import HANG_S, Sandbox, check, milliseconds, parse_time
+from e2e import (HANG_S, Sandbox, check, milliseconds, numbers, parse_time,
+                 sandbox_of)
 
 # Changes a second of each market: a client slower than this never catches up.
 RATE = 30
 CHANNELS = ("market_data", "market_data.top_of_book", "execution_data")
 BOOK, TOP, EXECUTION = CHANNELS
 Decimal = decimal.Decimal
-
-
-def numbers(execution):
-    """(time in ms, price, amount)"""
-    return (milliseconds(execution["executed_at"]),
-            Decimal(execution["price"]), Decimal(execution["amount"]))
 
 
 # ---- The reference ----
@@ -81,14 +74,6 @@ class Book:
 
 class Service(Sandbox):
     """One running sandbox."""
-
-    def __init__(self, *options):
-        super().__init__(tempfile.mkdtemp(), *options)
-
-    def stop(self):
-        status = self.terminate()
-        shutil.rmtree(self.state)
-        return status
 
     def http(self, url, method="GET", data=None):
         """Returns (status, content type, parsed body)."""
@@ -193,14 +178,11 @@ async def connected(service):
 
 @contextlib.asynccontextmanager
 async def client_of(*options, rate=RATE, kind=Service):
-    service = kind("--rate", str(rate), *options)
-    try:
-        await asyncio.to_thread(service.wait_ready)
+    with contextlib.ExitStack() as stack:
+        service = await asyncio.to_thread(stack.enter_context, sandbox_of(
+            "--rate", str(rate), *options, kind=kind))
         async with connected(service) as client:
             yield client
-    finally:
-        status = await asyncio.to_thread(service.stop)
-    check(status == 0, f"the sandbox ended with {status}")
 
 
 # ---- Truth ----

@@ -64,6 +64,11 @@ class Terminal:
                    lambda text: all(part in text for part in parts))
         return self.text()
 
+    def press(self, keys, *parts):
+        """Sends keys, the words of a text. Waits for these parts."""
+        self.keys(*keys.split())
+        return self.until_has(*parts)
+
     def file(self, name):
         return read_file(os.path.join(self.folder, name))
 
@@ -95,13 +100,13 @@ class Terminal:
 class Line:
     """A command on a pseudo-terminal: the bytes it writes, with their times."""
 
-    def __init__(self, command, columns, rows, environment, error=None):
+    def __init__(self, command, columns, rows, environment):
         self.chunks = [(time.monotonic(), b"")]
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ,
                     struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen(
-            command, stdin=slave, stdout=slave, stderr=error or slave,
+            command, stdin=slave, stdout=slave, stderr=slave,
             env={"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"],
                  **environment}, start_new_session=True)
         os.close(slave)

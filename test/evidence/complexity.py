@@ -22,6 +22,7 @@ import sys
 
 HERE = os.path.dirname(__file__)
 sys.path[:0] = [os.path.join(HERE, "../e2e"), os.path.join(HERE, "../size")]
+from e2e import write_file
 from headers import copy_headers
 from image import read, sections
 from size import cortex, host, output, riscv
@@ -72,8 +73,7 @@ def functions(path):
     branches."""
     copy, found = f"{DIR}/{os.path.basename(path)}", {}
     for text in variants(read(path)):
-        with open(copy, "w", encoding="utf-8") as file:
-            file.write(text)
+        write_file(copy, text)
         for line in output("pmccabe", copy).splitlines():
             complexity, _, _, first, count, _, name = line.split()
             function = Function(int(complexity), int(first),

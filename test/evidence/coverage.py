@@ -21,7 +21,7 @@ import sys
 import time
 
 sys.path.insert(0, "test/e2e")
-from image import sections
+from image import read, sections
 
 COVERAGE = os.path.join(os.environ.get("BUILD", "build"), "evidence/coverage")
 SOURCES = ["mini_stream.c", *sorted(glob.glob("port/posix/*.c"))]
@@ -141,8 +141,7 @@ class File:
 
     def __init__(self, path):
         self.path = path
-        with open(path, encoding="utf-8") as file:
-            self.text = file.read().split("\n")
+        self.text = read(path).split("\n")
         self.lines = {}
         self.branches = {}  # by place: (was true, was false)
         self.folded = set()  # places of constant branches
@@ -224,8 +223,7 @@ class File:
 
 def includes(depends):
     """True if a program's object includes one of the sources."""
-    with open(depends, encoding="utf-8") as file:
-        return not set(SOURCES).isdisjoint(file.read().split())
+    return not set(SOURCES).isdisjoint(read(depends).split())
 
 
 def measure(names):

@@ -48,6 +48,7 @@ import sys
 import time
 
 sys.path.insert(0, "test/e2e")
+from e2e import write_file
 from image import read, sections
 
 SOURCE, JSMN = "mini_stream.c", "jsmn.h"
@@ -109,16 +110,14 @@ class Harness:
 
     def include(self, path):
         """Adds the included headers of test/proof to the harness."""
-        with open(path, encoding="ascii") as file:
-            for name in re.findall(r'#include "(eva\w*\.h)"', file.read()):
-                header = "test/proof/" + name
-                self.files += [header] if header not in self.files else []
+        for name in re.findall(r'#include "(eva\w*\.h)"', read(path)):
+            header = "test/proof/" + name
+            self.files += [header] if header not in self.files else []
 
     def read(self, path):
         """Reads a .txt that belongs to this harness, or to all."""
         function, own = None, path == self.path[:-1] + "txt"
-        for line in open(path, encoding="ascii"):
-            line = line.rstrip("\n")
+        for line in read(path).splitlines():
             word, _, rest = line.partition(" ")
             if line == "words":
                 if not self.words:
@@ -208,8 +207,7 @@ class Job:
         """The result: kept from an earlier run, or found now."""
         path, key = os.path.join(work, self.name + ".json"), self.key()
         if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                result = json.load(file)
+            result = json.loads(read(path))
             if result["key"] == key:
                 return result
         began = time.time()
@@ -229,8 +227,7 @@ class Job:
                                  said, re.M)},
                   "stops": self.stops(said)}
         result["seconds"] = round(time.time() - began, 1)
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(result, file)
+        write_file(path, json.dumps(result))
         return result
 
     def stops(self, said):
@@ -272,9 +269,9 @@ class Job:
 def listed(path):
     """A list's entries: texts by what is before the colon."""
     found = {}
-    for line in open(path, encoding="utf-8"):
-        if not line.startswith((" ", "#", "\n")):
-            name, _, text = line.rstrip("\n").partition(": ")
+    for line in read(path).splitlines():
+        if line and not line.startswith((" ", "#")):
+            name, _, text = line.partition(": ")
             found.setdefault(name, set()).add(text)
     return found
 
@@ -293,9 +290,7 @@ def jobs_of(harness, wanted):
     """Writes a harness's annotated sources; yields the wanted jobs."""
     os.makedirs(harness.folder(), exist_ok=True)
     for name, text in harness.annotated().items():
-        with open(os.path.join(harness.folder(), name), "w",
-                  encoding="utf-8") as file:
-            file.write(text)
+        write_file(os.path.join(harness.folder(), name), text)
     forms = harness.short if short else harness.forms
     for machine in harness.machines:
         for length in forms:

@@ -18,6 +18,8 @@ SPDX-License-Identifier: 0BSD
 import json
 import os
 
+from e2e import read_file
+
 
 class Results:
     def __init__(self, folder, tests):
@@ -26,11 +28,10 @@ class Results:
         os.makedirs(folder, exist_ok=True)
         self.path = os.path.join(folder, "results")
         if os.path.exists(self.path):
-            with open(self.path, encoding="utf-8") as file:
-                for line in file:
-                    if line.endswith("\n"):
-                        record = json.loads(line)
-                        self.known[record["key"], record["of"]] = record
+            # The last line is not whole if the run was interrupted.
+            for line in read_file(self.path).split("\n")[:-1]:
+                record = json.loads(line)
+                self.known[record["key"], record["of"]] = record
         self.file = open(self.path, "a", encoding="utf-8")
 
     def of(self, mutant):
@@ -54,11 +55,9 @@ class Results:
 def read_table(path):
     """Reasons by the mutant's key."""
     table, waiting, last = {}, [], ""
-    with open(path, encoding="utf-8") as file:
-        lines = [line.rstrip() for line in file if not line.startswith("#")]
-    for line in lines:
+    for line in read_file(path).splitlines():
         text = line.strip()
-        if not text:
+        if not text or line.startswith("#"):
             continue
         if not line.startswith(" "):
             if last == "reason":

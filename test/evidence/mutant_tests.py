@@ -20,6 +20,8 @@ import re
 import shutil
 import subprocess
 
+from e2e import write_file
+
 SOURCE = "mini_stream.c"
 WORK = os.path.join(os.environ.get("BUILD", "build"), "evidence/mutants")
 PROGRAMS = os.path.join(WORK, "programs")
@@ -122,8 +124,7 @@ class Builder:
 
     def put(self, text):
         self.text = text
-        with open(self.source, "w", encoding="utf-8") as file:
-            file.write(text)
+        write_file(self.source, text)
 
     def library(self, way, *more):
         """Builds the shared library; True if it compiles."""
@@ -263,8 +264,7 @@ def measured(builder, test, digest):
             return known
     known = dict(builder.measure(test), digest=digest)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(known, file)
+    write_file(path, json.dumps(known))
     return known
 
 

@@ -22,6 +22,7 @@ import sys
 import threading
 
 sys.path.insert(0, "test/e2e")
+from e2e import read_file
 from mutant_sites import mutants
 from mutant_tests import (LONG, QUICKLY, SHORT_TESTS, SOURCE, WORK, Builders,
                           baseline, tests)
@@ -169,8 +170,7 @@ def report(text, chosen, results):
 
 
 def main():
-    with open(SOURCE, encoding="utf-8") as file:
-        text = file.read()
+    text = read_file(SOURCE)
     results = Results(os.path.join(WORK, "results"), tests())
     judge = Judge(text, results, Builders())
     first, others = [], []

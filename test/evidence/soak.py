@@ -12,7 +12,6 @@ on. SOAK_RATE: changes a second of each book (default: 75). SEED: of the faults
 SPDX-License-Identifier: 0BSD
 """
 import collections
-import decimal
 import os
 import random
 import statistics
@@ -21,7 +20,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../e2e"))
-from e2e import check, figure, free_port, memory_kb, milliseconds, wait_for
+from e2e import check, figure, free_port, memory_kb, symbols, wait_for
 from gateway import Lab, Published
 from gateway_parts import token
 
@@ -31,8 +30,7 @@ RATE = os.environ.get("SOAK_RATE", "75")
 SEED = int(os.environ.get("SEED", time.time()))
 ROUND_S = 30
 FILLED_S = 1200  # until then, memory may grow
-MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD",
-           *(f"M{i}" for i in range(5, 101)))
+MARKETS = symbols(100)
 WATCHED = MARKETS[:2]
 LATE_MS = 15000  # younger executions may not have arrived yet
 # Consumers in Node end if their heap is full. The resident size of such a
@@ -98,14 +96,8 @@ class Executions:
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ",
                               time.gmtime(self.compared_ms / 1000))
         for market in self.lab.markets:
-            truth = self.lab.fetch("/sandbox/truth/executions?market="
-                                   f"{market}&since={since}")
-            check(not truth["truncated"], "the reference is too short")
-            executed = [(milliseconds(each["executed_at"]),
-                         decimal.Decimal(each["price"]),
-                         decimal.Decimal(each["amount"]))
-                        for each in truth["executions"]]
-            there = [each for each in executed
+            there = [each for each in self.lab.true_executions(
+                market, f"&since={since}")
                      if self.compared_ms <= each[0] < until_ms]
             with self.lock:
                 self.compare_market(market, there, until_ms)

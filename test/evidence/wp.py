@@ -28,6 +28,9 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, "test/e2e")
+from e2e import read_file, write_file
+
 SOURCE = "mini_stream.c"
 FILES = ("bits", "utf8", "decimal", "time", "json", "ws", "http")
 # A prover's limit is a number of its steps, so that the result does not depend
@@ -67,8 +70,7 @@ def read_contracts():
     """All functions, in order, each with the logic before it."""
     functions, logic, block = [], [], None
     for path in [f"test/proof/{name}.acsl" for name in FILES]:
-        for number, line in enumerate(open(path, encoding="ascii"), 1):
-            line = line.rstrip("\n")
+        for number, line in enumerate(read_file(path).splitlines(), 1):
             word, _, rest = line.partition(" ")
             if line.startswith(" "):
                 block.append(line)
@@ -144,8 +146,7 @@ def frama_c(path, name, selected, provers):
          "-wp-cache", "update", "-wp-cache-dir", os.path.join(work, "cache")],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         env={**os.environ, "WHY3CONFIG": os.path.join(work, "why3.conf")})
-    with open(os.path.join(work, name + ".log"), "w") as log:
-        log.write(run.stdout)
+    write_file(os.path.join(work, name + ".log"), run.stdout)
     return run
 
 
@@ -175,9 +176,8 @@ def prove(path, name, contract, selected, provers=f"{QUICK},{LONG}"):
     run = frama_c(path, name, selected, provers)
     said = re.sub(r"\n  +", " ", run.stdout)
     total = re.search(r"Proved goals: +(\d+) / (\d+)", said)
-    with open(path, encoding="utf-8") as copy:
-        complaints, dead = complaints_of(said, contract,
-                                         copy.read().split("\n"))
+    complaints, dead = complaints_of(said, contract,
+                                     read_file(path).split("\n"))
     if run.returncode != 0 or not total:
         complaints.append(f"frama-c failed, see {work}/{name}.log")
     goals = int(total[2]) if total else 1
@@ -192,12 +192,10 @@ def prove(path, name, contract, selected, provers=f"{QUICK},{LONG}"):
 
 def axioms():
     """(number of axioms on bits, those that z3 does not prove)"""
-    with open("test/proof/bits.acsl", encoding="ascii") as file:
-        names = re.findall(r"axiom (\w+)", file.read())
-    with open("test/proof/bits.smt2", encoding="ascii") as file:
-        text = file.read() + "".join(
-            f'(echo "{name}")(push)(assert (not {name}))(check-sat)(pop)\n'
-            for name in names)
+    names = re.findall(r"axiom (\w+)", read_file("test/proof/bits.acsl"))
+    text = read_file("test/proof/bits.smt2") + "".join(
+        f'(echo "{name}")(push)(assert (not {name}))(check-sat)(pop)\n'
+        for name in names)
     said = subprocess.run(["z3", "-in"], input=text, text=True,
                           stdout=subprocess.PIPE).stdout.split()
     proved = {name for name, word in zip(said, said[1:]) if word == "unsat"}
@@ -234,10 +232,8 @@ def main():
     write_config()
     functions = read_contracts()
     path = os.path.join(work, SOURCE)
-    with open(SOURCE, encoding="utf-8") as source:
-        source_lines = source.read().split("\n")
-    with open(path, "w", encoding="utf-8") as copy:
-        copy.write("\n".join(annotate(source_lines, functions)))
+    source_lines = read_file(SOURCE).split("\n")
+    write_file(path, "\n".join(annotate(source_lines, functions)))
     proved_names = [f.name for f in functions if f.proved]
     names = sys.argv[1:] or proved_names
     goals, failed = axioms()

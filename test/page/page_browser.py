@@ -13,13 +13,12 @@ import tempfile
 import time
 
 from browser import Browser
-from e2e import check, sandbox_of, wait_for
+from e2e import FOUR_MARKETS, check, sandbox_of, wait_for
 from secrets_planted import Planter
 
 os.environ["G_DEBUG"] = "fatal-criticals"  # of the sandbox's GLib
 
 AT_ONCE = 1
-MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
 NICKNAME = "<img src=x onerror=\"document.title='hacked'\">"
 HOUR_UPDATES = 4 * 3600
 SEEN_UPDATES = 100
@@ -47,12 +46,6 @@ class Desk(contextlib.ExitStack):
         return self.enter_context(
             sandbox_of("--seed", "1", *options, state=self.state))
 
-    def truth(self, market="BTCUSD"):
-        return self.service.book(market)
-
-    def faults(self):
-        return self.service.active()
-
     def stream(self, *markets):
         """A client of the stream, whose output is text."""
         client = self.service.stream("--format=text", *markets)
@@ -64,7 +57,7 @@ class Desk(contextlib.ExitStack):
     def shown(self, market, script):
         """(truth, result of the script) when the page shows that truth."""
         def equal():
-            truth = self.truth(market)
+            truth = self.service.book(market)
             shown = BROWSER.wait("""
                 const {market, time} = document.querySelector("#depth").dataset;
                 return {market, time, value: (() => {%s})()};""" % script)
@@ -113,9 +106,9 @@ def test_levels():
     with Desk("--rate", "2") as desk:
         check_rows(*desk.shown("BTCUSD", ROWS))
         names = values("#tops b", "textContent")
-        check(names == MARKETS, names)
-        first = desk.truth()["time"]
-        while desk.truth()["time"] == first:
+        check(names == list(FOUR_MARKETS), names)
+        first = desk.service.book("BTCUSD")["time"]
+        while desk.service.book("BTCUSD")["time"] == first:
             time.sleep(0.1)
         check_rows(*desk.shown("BTCUSD", ROWS))
         BROWSER.run("document.querySelectorAll('#tops button')[2].click();")
@@ -394,13 +387,15 @@ def test_keyboard():
             """)
         BROWSER.key("Enter", 13, "\r")
         BROWSER.wait_text("[data-key=no_heartbeat]", "active, 30 s left")
-        check("no_heartbeat" in desk.faults(), desk.faults())
+        check("no_heartbeat" in desk.service.active(), desk.service.active())
 
 
-def press(name):
+def press(name, shown="", selector="#fault-result"):
+    """Begins or ends a fault. Waits until this text is shown."""
     BROWSER.run("""
         document.querySelector(`[data-key=${arguments[0]}] button`).click();
         """, name)
+    BROWSER.wait_text(selector, shown)
 
 
 def fill(name, **values):
@@ -430,39 +425,36 @@ def test_faults(desk):
           "a fault without a group")
     once = {"revoke", "close", "garbage"}
     for name in names:
-        press(name)
-        BROWSER.wait_text("#fault-result", name + (
+        press(name, name + (
             " was triggered" if name in once else " is active"))
-        check((name in desk.faults()) == (name not in once), name)
+        check((name in desk.service.active()) == (name not in once), name)
     BROWSER.wait_text("#faults-count", f"{len(names) - len(once)} active")
     BROWSER.wait_text("[data-key=freeze] .state", " s left")
-    press("freeze")
-    BROWSER.wait_text("[data-key=freeze] .state", "off")
-    check(len(desk.faults()) == len(names) - len(once) - 1, desk.faults())
+    press("freeze", "off", "[data-key=freeze] .state")
+    active = desk.service.active()
+    check(len(active) == len(names) - len(once) - 1, active)
     BROWSER.run("document.querySelector('#end-all').click();")
     BROWSER.wait_text("#faults-count", "none active")
-    check(desk.faults() == {}, desk.faults())
+    check(desk.service.active() == {}, desk.service.active())
     check(BROWSER.count("#end-all:disabled") == 1, "nothing to end")
 
 
 def test_values(desk):
     fill("latency", ms="7", at="all", for_ms="")
-    press("latency")
-    BROWSER.wait_text("[data-key=latency] .state", "active until ended")
-    check(desk.faults() == {"latency": {"ms": 7, "at": "all"}}, desk.faults())
+    press("latency", "active until ended", "[data-key=latency] .state")
+    active = desk.service.active()
+    check(active == {"latency": {"ms": 7, "at": "all"}}, active)
     fill("expires_in", value='"soon"', count="3")
-    press("expires_in")
-    BROWSER.wait_text("[data-key=expires_in] .state", "3 times left")
-    check(desk.faults()["expires_in"] == {"value": "soon", "count": 3},
-          desk.faults())
+    press("expires_in", "3 times left", "[data-key=expires_in] .state")
+    check(desk.service.active()["expires_in"] == {"value": "soon", "count": 3},
+          desk.service.active())
     fill("close", code="1005")
-    press("close")
-    BROWSER.wait_text("#fault-result", "Refused: close.code must be")
+    press("close", "Refused: close.code must be")
     # The browser itself refuses values out of range.
     fill("reset", count="0")
     press("reset")
     time.sleep(0.3)
-    check("reset" not in desk.faults(), desk.faults())
+    check("reset" not in desk.service.active(), desk.service.active())
     # Faults that others set are shown, too.
     desk.service.set(token={"status": 429, "count": 2})
     BROWSER.wait_text("[data-key=token] .state", "active, 2 times left")
@@ -495,12 +487,10 @@ def test_away():
         for _ in range(3):
             Planter(desk.service).ask_token()
         BROWSER.wait_text("#requests-count", "3")
-        press("freeze")
-        BROWSER.wait_text("#fault-result", "freeze is active")
+        press("freeze", "freeze is active")
         desk.service.terminate()
         BROWSER.wait_text("#condition", "Not reachable since")
-        press("slice")
-        BROWSER.wait_text("#fault-result", "does not answer")
+        press("slice", "does not answer")
         desk.service = desk.start("--page-port", port, "--rate", "2")
         BROWSER.wait_text("#condition", "Running")
         BROWSER.wait_text("#requests-count", "none yet")

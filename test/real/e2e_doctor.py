@@ -3,10 +3,8 @@ problems with this machine, the session and the terminal.
 
 SPDX-License-Identifier: 0BSD
 """
-import contextlib
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -15,9 +13,10 @@ import tempfile
 from doctor import (CERTIFICATES, SERVER_STEPS, SESSION_STEPS, TOKEN, Report,
                     environment, matches, run, serve, to, waiting)
 from e2e import STREAM_SCOPE as SCOPE
-from e2e import (ACCESS, CONFIG, HANG_S, LOCAL, NETWORK, OK, SERVICE, TOOL,
+from e2e import (ACCESS, CONFIG, LOCAL, NETWORK, OK, SERVICE, TOOL,
                  USAGE, check, equal, free_port, read_file, run_program,
                  sandbox_of, write_file)
+from terminal import Line
 from tls_lab import SERVICE as TLS_STREAM
 from tls_lab import Process
 from token_endpoint import token_endpoint
@@ -320,19 +319,11 @@ def test_another_spelling():
 
 def on_terminal(*arguments, **variables):
     """The output of doctor on a terminal."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen([TOOL, "doctor", *arguments], stdout=theirs,
-                               stdin=subprocess.DEVNULL, stderr=theirs,
-                               env=environment(**{"TERM": "xterm",
-                                                  **variables}))
-    os.close(theirs)
-    said = b""
-    with contextlib.suppress(OSError):  # the terminal is closed
-        while data := os.read(ours, 65536):
-            said += data
-    os.close(ours)
-    process.wait(HANG_S)
-    return said.decode()
+    line = Line([TOOL, "doctor", *arguments], 80, 24,
+                environment(**{"TERM": "xterm", **variables}))
+    said = line.read().decode()
+    line.close()
+    return said
 
 
 def test_colour():

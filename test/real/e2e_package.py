@@ -8,9 +8,11 @@ since Debian 12 has no validator.
 Needs to be root, or to have user namespaces.
 SPDX-License-Identifier: 0BSD
 """
+import filecmp
 import hashlib
 import json
 import os
+import pathlib
 import pty
 import re
 import select
@@ -20,7 +22,7 @@ import tempfile
 import time
 
 import e2e
-from e2e import BUILD, HANG_S, check, run_program, write_file
+from e2e import BUILD, HANG_S, check, read_file, run_program, write_file
 from tree import Copy, tracked
 
 AT_ONCE = 1
@@ -37,15 +39,10 @@ def run(*command, fails=False, **options):
     return done.stdout
 
 
-def read(path, mode="r"):
-    with open(path, mode) as file:
-        return file.read()
-
-
 # ---- Pages of the header ----
 
 def change(path, old, new):
-    text = read(path)
+    text = read_file(path)
     check(text.count(old) == 1, f"{path} has {old!r} {text.count(old)} times")
     write_file(path, text.replace(old, new))
 
@@ -58,7 +55,7 @@ def docs(copy, fails=False):
 def test_docs(copy):
     docs(copy)
     html = os.path.join(copy.path, "docs/docs/html")
-    page = read(os.path.join(html, "group__book.html"))
+    page = read_file(os.path.join(html, "group__book.html"))
     # Two functions share one comment; a third has its own at its line's end.
     for name in ("mst_book_spread", "mst_book_mid", "mst_book_flags"):
         check(name in page, name)
@@ -147,7 +144,7 @@ def test_words():
         check(not STOPS.search(text), f"{STOPS.search(text)} in {text}")
     for path in tracked():
         if re.match(r"examples/(?!firmware|windows).*\.(c|h|js|mjs)$", path):
-            code = re.sub(r"/\*.*?\*/|^ *//.*?$", "", read(path),
+            code = re.sub(r"/\*.*?\*/|^ *//.*?$", "", read_file(path),
                           flags=re.S | re.M)
             code = re.sub(r'"\s*\\?\n\s*"', "", code)  # a text of several lines
             for text in re.findall(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`', code):
@@ -170,7 +167,7 @@ def test_licence_of_jsmn(folder):
     install(folder)
     place = os.path.join(folder, "share/doc/mini_stream")
     check(os.listdir(place) == ["LICENSE.jsmn"], os.listdir(place))
-    text = read(os.path.join(place, "LICENSE.jsmn"))
+    text = read_file(os.path.join(place, "LICENSE.jsmn"))
     for words in ("MIT License", "Copyright (c) 2010 Serge Zaitsev",
                   "The above copyright notice", "IN THE\n * SOFTWARE."):
         check(words in text, text)
@@ -279,7 +276,7 @@ def validate(spdx, archive, folder):
            versionInfo=r"\d+\.\d+\.\d+", downloadLocation="NOASSERTION|.+:.+",
            licenseConcluded="0BSD", licenseDeclared="0BSD",
            copyrightText="Copyright .+")
-    data = read(archive, "rb")
+    data = pathlib.Path(archive).read_bytes()
     sums = {entry["algorithm"]: entry["checksumValue"]
             for entry in package["checksums"]}
     check(sums["SHA256"] == hashlib.sha256(data).hexdigest(), "archive")
@@ -288,7 +285,7 @@ def validate(spdx, archive, folder):
         fields(entry, SPDXID="SPDXRef-[A-Za-z0-9.-]+", fileName=r"\./.+",
                licenseConcluded="0BSD", copyrightText=".+")
         check(entry["licenseInfoInFiles"] == ["0BSD"], entry)
-        content = read(os.path.join(folder, entry["fileName"]), "rb")
+        content = pathlib.Path(folder, entry["fileName"]).read_bytes()
         for digest in entry["checksums"]:
             check(digest["checksumValue"] == hashlib.new(
                 digest["algorithm"].lower(), content).hexdigest(), entry)
@@ -321,7 +318,7 @@ def validate(spdx, archive, folder):
 
 def dist(build, cwd="."):
     run("make", "-s", "dist", f"BUILD={build}", cwd=cwd)
-    version = re.search('MST_VERSION "(.*)"', read("mini_stream.h"))[1]
+    version = re.search('MST_VERSION "(.*)"', read_file("mini_stream.h"))[1]
     return os.path.join(build, f"mini_stream-{version}")
 
 
@@ -333,7 +330,7 @@ def test_archive(folder):
                   file.mode in (0o644, 0o755) for file in archive), "modes")
         archive.extractall(folder)
     tree = os.path.join(folder, os.path.basename(first))
-    names = validate(json.loads(read(first + ".spdx.json")),
+    names = validate(json.loads(read_file(first + ".spdx.json")),
                      first + ".tar.gz", tree)
     check(names == set(tracked()), names ^ set(tracked()))
     # The unpacked files, with other times and modes, make the same archive.
@@ -342,7 +339,7 @@ def test_archive(folder):
         os.utime(os.path.join(tree, name))
     second = dist(os.path.join(folder, "two"), tree)
     for end in (".tar.gz", ".spdx.json"):
-        check(read(first + end, "rb") == read(second + end, "rb"), end)
+        check(filecmp.cmp(first + end, second + end, shallow=False), end)
     # They build without a network, which means without apt as well.
     run(*NO_NETWORK, "make", "-s", "-j2", "all", "CFLAGS=-O0",
         "BUILD=build", cwd=tree)

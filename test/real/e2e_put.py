@@ -20,7 +20,7 @@ import e2e
 import e2e_address
 from e2e import ADDRESS_SCOPE as SCOPE
 from e2e import (ACCESS, BUILD, CONFIG, CONTROL, HANG_S, LOCAL, NETWORK, OK,
-                 SERVICE, TOOL, USAGE, check, environment_with, equal,
+                 SERVICE, TOOL, USAGE, check, environment_with, equal, killed,
                  run_program, wait_for, write_file)
 from e2e_address import NETWORKS, PATH
 from tls_certificates import OWN, Certificates
@@ -62,20 +62,17 @@ class User:
 
     def run(self, *arguments, **options):
         """Returns (exit status, standard output, standard error)."""
-        process = self.start(*arguments, **options)
-        try:
+        with killed(self.start(*arguments, **options)) as process:
             out, err = process.communicate(timeout=HANG_S)
-        finally:
-            process.kill()  # if it still runs
         out, err = (out or b"").decode(), err.decode()
         check(not CONTROL.search(out + err), f"not harmless: {out!r} {err!r}")
         check("sandbox-secret" not in out + err, "the secret is told")
         return process.returncode, out, err
 
-    def put(self, *arguments):
-        """Puts an address. Returns the record."""
-        status, out, err = self.run("--json", *arguments)
-        equal((OK, ""), (status, err), arguments)
+    def put(self, *arguments, status=OK):
+        """Puts an address. Returns the record, or the report of its error."""
+        got, out, err = self.run("--json", *arguments)
+        equal((status, ""), (got, "" if status else err), arguments)
         return json.loads(out)
 
     def fails(self, status, pattern, *arguments, **options):
@@ -138,8 +135,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Independent(http.server.ThreadingHTTPServer):
     """An HTTPS server that shares no code with client or sandbox."""
-
-    daemon_threads = True
 
     def __init__(self, path, *answers):
         certificates = Certificates(path)
@@ -214,8 +209,8 @@ def test_each_network(sandbox):
         equal(network, record["crypto_network"])
     arguments = "--network", "NEWER", "--address", "a"
     sandbox.user().fails(SERVICE, "HTTP status 400.*XLAYER", *arguments)
-    _, out, _ = sandbox.user().run("--json", *arguments)
-    check("XLAYER" in json.loads(out)["detail"], out)
+    told = sandbox.user().put(*arguments, status=SERVICE)
+    check("XLAYER" in told["detail"], told)
 
 
 def test_curl_makes_the_same_record(sandbox):
@@ -385,9 +380,7 @@ def test_text_that_is_not_utf_8():
     with server_of() as server:
         server.refusal = b'{"error": "a\x9b1mb\xc3"}'  # is no JSON
         server.user().fails(SERVICE, "HTTP status 400", *PAIR)
-        code, out, _ = server.user().run("--json", *PAIR)
-        equal(SERVICE, code)
-        equal(-306, json.loads(out)["error_code"])
+        equal(-306, server.user().put(*PAIR, status=SERVICE)["error_code"])
 
 
 def test_long_text_is_cut_between_characters():
@@ -428,9 +421,7 @@ def test_statuses():
             err = server.user().fails(code, line, *PAIR)
             equal(requests, len(server.requests), status)
             equal(status >= 500, "may have taken effect" in err, err)
-            got, out, _ = server.user().run("--json", *PAIR)
-            equal(code, got)
-            said = json.loads(out)
+            said = server.user().put(*PAIR, status=code)
             equal(status >= 500, said["maybe_done"])
             equal({401: -405, 403: -406, 429: -407}.get(status, -306),
                   said["error_code"], status)
@@ -463,8 +454,7 @@ def test_refused_after_a_lost_answer():
         user = server.user()
         err = user.fails(SERVICE, "HTTP status 409", *PAIR)
         check("may have taken effect" in err, err)
-        _, out, _ = user.run("--json", *PAIR)
-        said = json.loads(out)
+        said = user.put(*PAIR, status=SERVICE)
         equal((409, True), (said["http_status"], said["maybe_done"]))
 
 
@@ -522,9 +512,7 @@ def test_nobody_there(server):
     server.server_close()
     err = user.fails(NETWORK, "connection refused", "--seconds", "1", *PAIR)
     check("may have taken effect" not in err, err)
-    status, out, _ = user.run("--json", "--seconds", "1", *PAIR)
-    equal(NETWORK, status)
-    said = json.loads(out)
+    said = user.put("--seconds", "1", *PAIR, status=NETWORK)
     equal((None, False), (said["http_status"], said["maybe_done"]))
 
 

@@ -20,9 +20,10 @@ import time
 import urllib.request
 
 from e2e import FOUR_MARKETS as MARKETS
-from e2e import (HANG_S, TOOL, Sandbox, check, environment_with, free_port,
-                 in_time, milliseconds, run_program, sandbox_of, small_disk,
-                 wait_for)
+from e2e import (HANG_S, SANDBOX, TOOL, USAGE, Sandbox, check,
+                 environment_with, free_port, in_time, milliseconds,
+                 run_program, sandbox_of, small_disk, symbols, wait_for)
+from e2e_messages import says
 
 MESSAGES = int(os.environ.get("REPLAY_MESSAGES", "20000"))
 CLOSE = {"close": {"code": 1001, "reason": "for the test"}}
@@ -32,6 +33,7 @@ REFUSED = "s3cr3t-of-nobody"  # no known client's
 
 class Lab(Sandbox):
     """A sandbox and the recordings of its streams."""
+    command = (SANDBOX, "--rate", "20")
 
     def path(self, name):
         return os.path.join(self.state, name)
@@ -82,24 +84,28 @@ class Lab(Sandbox):
         wait_for(lambda: os.path.exists(self.path("r.2")), "a third file")
         return process
 
-    def replay(self, *arguments, status=0, recording="r", name="again"):
+    def replay(self, *arguments, status=0, text="", recording="r",
+               name="again"):
+        """Replays into a file. Returns its standard error."""
         # The tool would not replace a file of another format.
         if name == "again":
             pathlib.Path(self.path(name)).unlink(missing_ok=True)
         done = run_program(TOOL, "replay", self.path(recording), "-o",
                            self.path(name), *arguments, env=environment_with())
-        check(done.returncode == status, f"{done.returncode}: {done.stderr}")
+        check(done.returncode == status and text in done.stderr,
+              f"{done.returncode}: {done.stderr}")
         return done.stderr
 
 
 lab_of = functools.partial(sandbox_of, kind=Lab)
 
 
-def ended(process, status=0, number=None):
+def ended(process, status=0, number=None, text=""):
     if number:
         process.send_signal(number)
     _, said = process.communicate(timeout=HANG_S)
-    check(process.returncode == status, f"{process.returncode}: {said}")
+    check(process.returncode == status and text in (said or ""),
+          f"{process.returncode}: {said}")
     return said
 
 
@@ -136,7 +142,7 @@ def test_formats():
     for arguments in (("-f", "json", "-d", "3"), ("-f", "csv"),
                       ("-f", "text", "-d", "2"), ("--raw",),
                       ("-f", "json", "--book-every", "100")):
-        with lab_of("--rate", "20", "--quirk", "unknown-channels") as lab:
+        with lab_of("--quirk", "unknown-channels") as lab:
             process = lab.stream(*arguments, "BTCUSD", "NOSUCH")
             lab.until(process, "BTCUSD", 10)
             lab.set(**CLOSE)
@@ -147,7 +153,7 @@ def test_formats():
 
 def test_pairs():
     for arguments, opened in ((("--hot-standby",), 4), (("--rotate", "10"), 3)):
-        with lab_of("--rate", "20") as lab:
+        with lab_of() as lab:
             process = lab.stream("-f", "json", *arguments, "BTCUSD", "ETHUSD")
             lab.until(process, '"type":"update"', 10)
             lab.set(**CLOSE)
@@ -155,18 +161,17 @@ def test_pairs():
             lab.finish(process)
 
 
-def test_killed():
+def test_killed(lab):
     """The service is killed and starts again."""
-    with lab_of("--rate", "20") as lab:
-        process = lab.stream("-f", "json", "--set", "backoff_max_ms=1000",
-                             "BTCUSD")
-        lab.until(process, '"type":"update"', 10)
-        lab.kill()
-        lab.until(process, '"type":"closed"', 2)
-        Sandbox.__init__(lab, lab.state, *lab.ports())
-        lab.wait_ready()
-        lab.until(process, '"state":"live"', 2)
-        lab.finish(process)
+    process = lab.stream("-f", "json", "--set", "backoff_max_ms=1000",
+                         "BTCUSD")
+    lab.until(process, '"type":"update"', 10)
+    lab.kill()
+    lab.until(process, '"type":"closed"', 2)
+    Sandbox.__init__(lab, lab.state, *lab.ports())
+    lab.wait_ready()
+    lab.until(process, '"state":"live"', 2)
+    lab.finish(process)
 
 
 def test_refused(lab):
@@ -183,29 +188,26 @@ def test_refused(lab):
 def test_many_clients():
     with lab_of("--rate", "1", "--levels", "10", "--markets", "700") as lab:
         # More than a GiB of books.
-        process = lab.stream("-f", "json", "-l", "30000", *MARKETS,
-                             *(f"M{number}" for number in range(5, 701)))
+        process = lab.stream("-f", "json", "-l", "30000", *symbols(700))
         lab.until(process, '"state":"live"', 700)
         lab.finish(process)
 
 
-def test_most_levels():
-    with lab_of("--rate", "20") as lab:
-        lab.streamed("-l", "100000", "--hot-standby")
-        lab.replays("-f", "json")
+def test_most_levels(lab):
+    lab.streamed("-l", "100000", "--hot-standby")
+    lab.replays("-f", "json")
 
 
-def test_real_time():
+def test_real_time(lab):
     """At the pace of the recording."""
-    with lab_of("--rate", "20") as lab:
-        lab.streamed()
-        lines = lab.read("live").splitlines()
-        first, last = (milliseconds(json.loads(lines[number])["received"])
-                       for number in (0, -1))
-        begin = time.monotonic()
-        lab.replays("-f", "json", "--real-time")
-        check(time.monotonic() - begin > (last - first) / 1000 - 0.5,
-              "too fast")
+    lab.streamed()
+    lines = lab.read("live").splitlines()
+    first, last = (milliseconds(json.loads(lines[number])["received"])
+                   for number in (0, -1))
+    begin = time.monotonic()
+    lab.replays("-f", "json", "--real-time")
+    check(time.monotonic() - begin > (last - first) / 1000 - 0.5,
+          "too fast")
 
 
 # ---- Files ----
@@ -226,8 +228,8 @@ def test_part_of_it(lab):
         with subprocess.Popen(["cat", lab.path("r")],
                               stdout=subprocess.PIPE) as cat:
             check(part("--depth", "2", name, stdin=cat.stdout) == whole, name)
-    check("--depth 101: a book has at most 100 levels" in
-          lab.replay("--depth", "101", status=2), "too deep")
+    lab.replay("--depth", "101", status=2,
+               text="--depth 101: a book has at most 100 levels")
     os.mkfifo(lab.path("fifo"))
     with subprocess.Popen(["cp", lab.path("r"), lab.path("fifo")]):
         check(part("--depth", "2", lab.path("fifo")) == whole, "a FIFO")
@@ -256,8 +258,7 @@ def test_split():
         lab.finish(lab.split())
         for name, to in (("r.1", "kept"), ("r.2", "r.1")):
             os.rename(lab.path(name), lab.path(to))
-            said = lab.replay("-f", "json", status=7)
-            check("r.1" in said, said)
+            lab.replay("-f", "json", status=7, text="r.1")
 
 
 def test_file(lab):
@@ -268,8 +269,8 @@ def test_file(lab):
     mode = stat.S_IMODE(os.stat(lab.path("r")).st_mode)
     check(mode == 0o600, oct(mode))
     before = lab.read("r")
-    said = ended(lab.record("BTCUSD"), 7)
-    check("File exists" in said and lab.read("r") == before, said)
+    ended(lab.record("BTCUSD"), 7, text="File exists")
+    check(lab.read("r") == before, "overwritten")
     os.symlink(lab.path("r"), lab.path("link"))
     ended(lab.record("BTCUSD", name="link"), 7)
     check(lab.read("r") == before, "through a link")
@@ -299,15 +300,14 @@ def test_onto_itself():
         for name in ("r", "r.2", "link"):
             for arguments in ((), ("--raw",)):
                 before = lab.read(name)
-                said = lab.replay(*arguments, status=2, name=name)
-                check("--output" in said and lab.read(name) == before, said)
+                lab.replay(*arguments, status=2, text="--output", name=name)
+                check(lab.read(name) == before, f"{name} is overwritten")
 
 
 def test_output_onto_recording(lab):
     """The output of a run cannot be its recording."""
     process = lab.stream("--output", lab.path("r"), "-s", "1", "BTCUSD")
-    said = ended(process, 2)
-    check("it is the recording" in said, said)
+    ended(process, 2, text="it is the recording")
 
 
 def test_damaged_end():
@@ -317,16 +317,15 @@ def test_damaged_end():
         lab.streamed(count=250)
         good, lines = lab.read("r"), lab.read("live").splitlines()
         lab.write("bad", good[:len(good) * 2 // 3] + bytes(4096))
-        said = lab.replay("-f", "json", status=7, recording="bad")
-        check("is damaged" in said, said)
+        lab.replay("-f", "json", status=7, text="is damaged", recording="bad")
         shown = lab.read("again").splitlines()
         check(len(shown) > 20, f"{len(shown)} of {len(lines)}")
         check(shown[:-1] == lines[:len(shown) - 1], "another stream")
         check(json.loads(shown[-1])["status"] == 7, shown[-1])
         for more in (b"\0", b"text", good):
             lab.write("bad", good + more)
-            said = lab.replay("-f", "json", status=7, recording="bad")
-            check("data follows" in said, said)
+            lab.replay("-f", "json", status=7, text="data follows",
+                       recording="bad")
             shown = lab.read("again").splitlines()
             check(shown[:-1] == lines[:-1], "another stream")
             lab.replay("--raw", status=7, recording="bad", name="raw")
@@ -361,8 +360,7 @@ def test_crash():
         lab.until(process, '"type":"update"', 200)
         process.kill()
         process.communicate()
-        said = lab.replay("-f", "json", status=7)
-        check("cut off here" in said, said)
+        lab.replay("-f", "json", status=7, text="cut off here")
         lines = lab.read("again").splitlines()[:-1]
         live = lab.read("live").splitlines()
         check(len(lines) > 50 and lines == live[:len(lines)], len(lines))
@@ -380,8 +378,8 @@ def test_cut():
         for size in (*blocks[:3], len(good) // 2, len(good) - 1):
             lab.write("bad", good[:size])
             for arguments in ((), ("-f", "csv"), ("--raw",), ("-f", "json")):
-                said = lab.replay(*arguments, status=7, recording="bad")
-                check("cut off here" in said, said)
+                lab.replay(*arguments, status=7, text="cut off here",
+                           recording="bad")
                 if "csv" in arguments:
                     rows = lab.read("again").decode().splitlines()
                     check(rows[1].startswith("1,1,start,") and ",cut," in
@@ -407,8 +405,8 @@ def test_full_disk():
         with small_disk(lab.path("room")) as room:
             said = ended(lab.record("BTCUSD", "ETHUSD", name="room/r"), 7)
             check(said.count("No space left") == 1, said)
-            said = lab.replay("-f", "json", status=7, recording="room/r")
-            check("cut off here" in said, said)
+            lab.replay("-f", "json", status=7, text="cut off here",
+                       recording="room/r")
             check(lab.read("again").count(b"\n") > 20, "lines")
             os.unlink(room + "/r")
             process = lab.start(
@@ -419,13 +417,12 @@ def test_full_disk():
             check(said.count("No space left") == 1, said)
 
 
-def test_full_at_the_end():
+def test_full_at_the_end(lab):
     """The last block does not fit: the exit status reports it."""
-    with lab_of("--rate", "20") as lab:
-        process = in_time("0.9", lambda seconds: lab.run(
-            "record", "-o", lab.path("r" + seconds), "--seconds", seconds,
-            "BTCUSD", "ETHUSD", before=("sh", "-c", "trap '' XFSZ; ulimit -f 8; "
-                              "exec \"$@\"", "sh")))
+    process = in_time("0.9", lambda seconds: lab.run(
+        "record", "-o", lab.path("r" + seconds), "--seconds", seconds,
+        "BTCUSD", "ETHUSD", before=("sh", "-c", "trap '' XFSZ; ulimit -f 8; "
+                          "exec \"$@\"", "sh")))
     check(process.returncode == 7 and "File too large" in process.stderr,
           process)
 
@@ -456,46 +453,43 @@ def test_spoilt():
                   f"{done.returncode}: {done.stderr}")
         for text in (b"", b"no recording\n", good[:10]):
             lab.write("bad", text)
-            said = lab.replay(status=7, recording="bad")
-            check("bad" in said, said)
-        said = lab.replay(status=7, recording="none")
-        check("No such file" in said, said)
+            lab.replay(status=7, text="bad", recording="bad")
+        lab.replay(status=7, text="No such file", recording="none")
 
 
-def test_secrets():
+def test_secrets(lab):
     """No recording or output has a secret or token, plain or in base64."""
-    with lab_of("--rate", "20") as lab:
-        known = lab.path("tokens")
-        port = free_port()
-        process = lab.start(
-            "stream", "--record", lab.path("r"), "--token-file", known,
-            "--metrics", str(port), "--verbose", "-f", "json", "-o",
-            lab.path("live"), "BTCUSD")
-        lab.until(process, '"type":"update"', 50)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
-                                    timeout=HANG_S) as reply:
-            figures = reply.read()
-        check(b"mini_stream_messages_total" in figures, figures)
-        said = ended(process, 0, signal.SIGINT)
-        token = lab.read("tokens")
-        lab.replay("-f", "csv", name="csv")
-        lab.replay("-f", "json")
-        for name, secret, status in (("alone", SECRET, 0),
-                                     ("refused", REFUSED, 4)):
-            def attempt(seconds, name=name, secret=secret):
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(lab.path(name))
-                return lab.run("stream", "--record", lab.path(name), "-v",
-                               "-s", seconds, "BTCUSD", secret=secret)
-            done = in_time("1", attempt)
-            check(done.returncode == status, done)
-            said += done.stdout + done.stderr
-        packed = lab.read("r")
-        plain = subprocess.run(
-            ["zstd", "-dc", *map(lab.path, ("r", "alone", "refused"))],
-            capture_output=True, check=True).stdout
-        texts = [packed, plain, lab.read("live"), lab.read("again"),
-                 lab.read("csv"), figures, said.encode()]
+    known = lab.path("tokens")
+    port = free_port()
+    process = lab.start(
+        "stream", "--record", lab.path("r"), "--token-file", known,
+        "--metrics", str(port), "--verbose", "-f", "json", "-o",
+        lab.path("live"), "BTCUSD")
+    lab.until(process, '"type":"update"', 50)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
+                                timeout=HANG_S) as reply:
+        figures = reply.read()
+    check(b"mini_stream_messages_total" in figures, figures)
+    said = ended(process, 0, signal.SIGINT)
+    token = lab.read("tokens")
+    lab.replay("-f", "csv", name="csv")
+    lab.replay("-f", "json")
+    for name, secret, status in (("alone", SECRET, 0),
+                                 ("refused", REFUSED, 4)):
+        def attempt(seconds, name=name, secret=secret):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(lab.path(name))
+            return lab.run("stream", "--record", lab.path(name), "-v",
+                           "-s", seconds, "BTCUSD", secret=secret)
+        done = in_time("1", attempt)
+        check(done.returncode == status, done)
+        said += done.stdout + done.stderr
+    packed = lab.read("r")
+    plain = subprocess.run(
+        ["zstd", "-dc", *map(lab.path, ("r", "alone", "refused"))],
+        capture_output=True, check=True).stdout
+    texts = [packed, plain, lab.read("live"), lab.read("again"),
+             lab.read("csv"), figures, said.encode()]
     check(len(plain) > len(packed) and b"BTCUSD" in plain, "zstd")
     values = [word for word in token.split() if len(word) > 20]
     check(values, "no token to look for")
@@ -515,5 +509,4 @@ def test_arguments():
             (("replay", "a", "b"), "one recording"),
             (("stream", "--split", "0", "X"), "--split 0"),
             (("replay", "--raw", "-f", "json", "x"), "--raw")):
-        done = run_program(TOOL, *arguments, env=environment_with())
-        check(done.returncode == 2 and word in done.stderr, f"{done}")
+        says(USAGE, word, *arguments)

@@ -10,7 +10,7 @@ import re
 import tempfile
 import time
 
-from e2e import HANG_S, check, read_file, refusal
+from e2e import HANG_S, check, read_file, refusal, wait_for
 from e2e_blocks import blocks_of
 from stream_client import BOOK, Decimal, client_of, connected, entries
 
@@ -40,10 +40,8 @@ async def faults(client):
 
 
 async def active(client, condition, what):
-    end = time.monotonic() + HANG_S
-    while not condition(await faults(client)):
-        check(time.monotonic() < end, f"never: {what}")
-        await asyncio.sleep(0.05)
+    await asyncio.to_thread(
+        wait_for, lambda: condition(client.service.active()), what)
 
 
 def example():

@@ -15,8 +15,9 @@ import stat
 import subprocess
 import time
 
-from e2e import (BUILD, HANG_S, SANDBOX, TOOL, Sandbox, check, equal, read_file,
-                 run_program, sandbox_of, sockets_of, wait_for, write_file)
+from e2e import (BUILD, HANG_S, SANDBOX, TOOL, Sandbox, check, equal, killed,
+                 read_file, run_program, sandbox_of, sockets_of, wait_for,
+                 write_file)
 from tls_lab import TEXT, Peer, Server, frame, read_frame, upgrade
 
 PEM2C = os.path.join(BUILD, "pem2c")
@@ -166,16 +167,11 @@ def test_descriptors_that_are_closed(sandbox):
     for program in programs:
         if not os.path.exists(program[0]):
             continue  # the gateway's tests build it
-        process = subprocess.Popen([*closed, *program],
-                                   env=sandbox.environment())
-
-        try:
-            found = wait_for(lambda: sockets_of(process), program,
+        with killed(subprocess.Popen([*closed, *program],
+                                     env=sandbox.environment())) as process:
+            found = wait_for(lambda p=process: sockets_of(p), program,
                              process=process)
             wrong += [program] if min(found) < 3 else []
-        finally:
-            process.kill()
-            process.wait()
     check(not wrong, wrong)
 
 

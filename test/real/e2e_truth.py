@@ -6,15 +6,14 @@ SPDX-License-Identifier: 0BSD
 """
 import bisect
 import collections
+import contextlib
 import decimal
 import json
 import re
-import shutil
-import tempfile
 import time
 
 from e2e import FOUR_MARKETS as MARKETS
-from e2e import HANG_S, Reader, Sandbox, check, milliseconds
+from e2e import HANG_S, Reader, Sandbox, check, milliseconds, sandbox_of
 
 AT_ONCE = 8
 
@@ -51,11 +50,10 @@ def level(price, amount):
 # ---- The service ----
 
 class Service(Sandbox):
-    """A running sandbox, on the ports of another one if like is given."""
+    """A running sandbox."""
 
-    def __init__(self, state, options, like=None):
-        super().__init__(state, *options, *(like.ports() if like else ()))
-        self.wait_ready()
+    def wait_ready(self):
+        super().wait_ready()
         self.api = self.connection()
 
     def truth(self, market):
@@ -166,35 +164,20 @@ class Tool(Reader):
 
 # ---- Comparisons ----
 
-class Run:
+class Run(contextlib.ExitStack):
     """A service, a client, and the comparisons between them."""
 
     def __init__(self, options, levels=1000, markets=MARKETS, loses=False):
+        super().__init__()
         self.options = options
         self.levels = levels
         self.markets = markets
         self.loses = loses
         self.pending = []
         self.compared = collections.Counter()
-        self.state = tempfile.mkdtemp()
         self.end = time.monotonic() + HANG_S
-        self.service = self.tool = None
-
-    def __enter__(self):
-        try:
-            self.service = Service(self.state, self.options)
-            self.tool = Tool(self.service, self.levels, self.markets)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        if self.tool:
-            self.tool.kill()
-        if self.service:
-            self.service.kill()
-        shutil.rmtree(self.state)
+        self.service = self.enter_context(sandbox_of(*options, kind=Service))
+        self.tool = self.enter_context(Tool(self.service, levels, markets))
 
     def alive(self, what):
         if self.tool.error:
@@ -376,7 +359,9 @@ def test_service_killed():
         while run.tool.closed == 0:
             run.alive("the connection's end")
             time.sleep(0.01)
-        run.service = Service(run.state, run.options, run.service)
+        run.service = run.enter_context(sandbox_of(
+            *run.options, *run.service.ports(), kind=Service,
+            state=run.service.state))
         run.follow(lambda: run.tool.generation > 1, "another connection")
         run.follow_all()
         run.finish()

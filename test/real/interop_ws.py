@@ -13,7 +13,7 @@ import subprocess
 
 import websockets
 
-from e2e import BUILD, HANG_S, check, equal, memory_kb, run_program
+from e2e import BUILD, HANG_S, check, equal, killed, memory_kb, run_program
 from tls_lab import (BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Server,
                      frame, hang_up, read_frame, upgrade)
 
@@ -51,12 +51,10 @@ def library(path="/"):
 
             async with websockets.serve(serve, "127.0.0.1", 0, max_size=None,
                                         ping_interval=None) as server:
-                process = start(server.sockets[0].getsockname()[1], path)
-                try:
+                port = server.sockets[0].getsockname()[1]
+                with killed(start(port, path)) as process:
                     await asyncio.wait_for(done, HANG_S)
                     await asyncio.to_thread(finish, process, 0, "")
-                finally:
-                    process.kill()
         return test
     return test_of
 
@@ -200,12 +198,9 @@ def raw(status=0, line="", family=socket.AF_INET):
         @functools.wraps(handler)
         def test():
             with Server(lambda connection: handler(Raw(connection)), family,
-                        forgives=()) as server:
-                process = start(server.port, host=server.host)
-                try:
-                    finish(process, status, line)
-                finally:
-                    process.kill()
+                        forgives=()) as server, killed(
+                            start(server.port, host=server.host)) as process:
+                finish(process, status, line)
         return test
     return test_of
 

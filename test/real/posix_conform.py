@@ -5,6 +5,7 @@ and on the skeleton in port/README.md.
 
 SPDX-License-Identifier: 0BSD
 """
+import contextlib
 import os
 import subprocess
 import sys
@@ -74,12 +75,6 @@ def run_cases(command, *arguments, tls=()):
     check(run.returncode == 0, f"exit status {run.returncode}")
 
 
-def conform(port="cares", proxy="", tls=(), library="openssl"):
-    """Runs all cases, with a proxy and a certificate and key, if given."""
-    run_cases([*RUN, os.path.join(BUILD, "test/real/run_conform"), port],
-              proxy, *(tls or [""])[:1], library, tls=tls)
-
-
 def test_skeleton(folder):
     skeleton, = (block.text for block in blocks_of("port/README.md")
                  if (block.kind, block.how) == ("c", ""))
@@ -101,23 +96,20 @@ def certificate(path):
     return certificates.path("peer.pem"), certificates.path("peer.key")
 
 
-def test_proxy(folder):
-    with Tinyproxy(folder) as proxy:
-        conform(proxy=proxy.url)
-
-
-def secured(library):
-    with tempfile.TemporaryDirectory() as path:
-        conform(tls=certificate(path), library=library)
-
-
-def secured_over_proxy(library):
-    with tempfile.TemporaryDirectory() as path, Tinyproxy(path) as proxy:
-        conform(proxy=proxy.url, tls=certificate(path), library=library)
+def conform(port="cares", library="openssl", secured=False, proxied=False):
+    """Runs all cases, if asked for with TLS and through a proxy."""
+    with contextlib.ExitStack() as stack:
+        path = stack.enter_context(tempfile.TemporaryDirectory())
+        proxy = stack.enter_context(Tinyproxy(path)).url if proxied else ""
+        tls = certificate(path) if secured else ("",)
+        run_cases([*RUN, os.path.join(BUILD, "test/real/run_conform"), port],
+                  proxy, tls[0], library, tls=tls if secured else ())
 
 
 TESTS = [("posix", conform), ("posix with threads", conform, "threads"),
          ("sockets", conform, "sockets"),
-         *((f"{case.__name__}, {library}", case, library)
+         ("proxy", conform, {"proxied": True}),
+         *((f"{name}, {library}", conform, "cares", library, True, proxied)
            for library in ("openssl", "mbedtls")
-           for case in (secured, secured_over_proxy))]
+           for name, proxied in (("secured", False),
+                                 ("secured_over_proxy", True)))]

@@ -13,11 +13,11 @@ import re
 import signal
 import time
 
+from e2e import FOUR_MARKETS as MARKETS
 from e2e import (HANG_S, TOOL, check, environment_with, figure, free_port,
-                 run_program, sandbox_of, wait_for)
+                 run_program, sandbox_of, symbols, wait_for)
 from terminal import Line, Terminal
 
-MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
 NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 LEVEL = re.compile(rf" *({NUMBER}) +({NUMBER}) +({NUMBER})(?: +(\S*))?")
 COLOUR = re.compile("\033\\[(?:[0-9;]*;)?3[1-7]m")
@@ -56,9 +56,9 @@ class Desk(contextlib.ExitStack):
         terminal.until_has(f"{markets[0]} live")
         return terminal
 
-    def line(self, columns, rows, *arguments, error=None, **variables):
+    def line(self, columns, rows, *arguments, **variables):
         return Line(self.command(*arguments), columns, rows,
-                    self.environment(**variables), error)
+                    self.environment(**variables))
 
     def signal(self, number):
         self.service.process.send_signal(number)
@@ -286,8 +286,7 @@ def test_stop_and_go_on(desk):
     terminal.until("a prompt", str.strip)
     terminal.keys(command, "Enter")
     terminal.until_has("BTCUSD live", "? keys")
-    terminal.keys("C-z")
-    terminal.until_has("Stopped")
+    terminal.press("C-z", "Stopped")
     check(terminal.show("alternate_on") == "0", terminal.text())
     terminal.keys("stty -a", "Enter")
     terminal.until_has(" icanon", " echo ")
@@ -295,16 +294,14 @@ def test_stop_and_go_on(desk):
     terminal.until_has("BTCUSD live", "? keys")
     check(terminal.show("alternate_on") == "1", terminal.text())
     check("Stopped" not in terminal.text(), terminal.text())
-    terminal.keys("q")
-    terminal.until_has("heartbeat", "errors: 0")
+    terminal.press("q", "heartbeat", "errors: 0")
 
 
 def test_keys_are_shown(desk):
     for columns, rows in ((80, 24), (60, 15)):
         terminal = desk.live(columns, rows, "BTCUSD", "ETHUSD")
-        terminal.keys("?")
-        terminal.until_has(" keys \u2500", "q, Ctrl-C", "hold the picture",
-                           "other markets", "coarser and finer")
+        terminal.press("?", " keys \u2500", "q, Ctrl-C", "hold the picture",
+                       "other markets", "coarser and finer")
         terminal.keys("x")
         terminal.until("left", lambda text: "q, Ctrl-C" not in text)
         check("no errors" in terminal.text(), terminal.text())
@@ -315,8 +312,7 @@ def test_pause():
     with Desk("--rate", "50") as desk:
         terminal = desk.live(80, 24, "BTCUSD", "ETHUSD")
         time.sleep(1)
-        terminal.keys("p")
-        terminal.until_has("PAUSED for 0 s", "PAUSED: the stream continues")
+        terminal.press("p", "PAUSED for 0 s", "PAUSED: the stream continues")
         held = panel_rows(terminal.screen())
         terminal.until_has("PAUSED for 2 s")
         check(panel_rows(terminal.screen()) == held, terminal.text())
@@ -335,17 +331,13 @@ def test_recording(desk):
     check(done.returncode == 0, done)
     terminal = desk.watch(80, 24, "--replay", path, "--speed", "0.1")
     terminal.until_has("BTCUSD live", "ETHUSD live", "recording  20", "x0.1 ")
-    terminal.keys("p")
-    terminal.until_has("PAUSED: p continues")
+    terminal.press("p", "PAUSED: p continues")
     held = terminal.text()
     for key, speed in (("<", "0.1"), (">", "0.2"), (">", "0.4")):
         terminal.keys(key)
         terminal.until_has(f"x{speed} ")
     check(terminal.text().replace("x0.4", "x0.1") == held, held)
-    terminal.keys("p")
-    for _ in range(6):
-        terminal.keys(">")
-    text = terminal.until_has(" end ", "x25.6 ", "BTCUSD live")
+    text = terminal.press("p" + 6 * " >", " end ", "x25.6 ", "BTCUSD live")
     check("STALE" not in text and text != held, text)
     terminal.quit()
 
@@ -427,37 +419,23 @@ def test_top_of_book_alone(desk):
 
 def test_scrolling_stops_at_the_ends():
     with Desk("--markets", "30") as desk:
-        names = MARKETS + [f"M{i}" for i in range(5, 31)]
-        terminal = desk.watch(60, 15, *names)
+        terminal = desk.watch(60, 15, *symbols(30))
         terminal.until_has("market 1 of 30", "BTCUSD live")
-        terminal.keys("Left")
-        terminal.keys("Right", "Right")
-        terminal.until_has("market 3 of 30", "SOLUSD live")
-        terminal.keys("BTab")
-        terminal.until_has("market 2 of 30", "ETHUSD live")
-        for _ in range(35):
-            terminal.keys("Right")
-        terminal.until_has("market 30 of 30", "M30 live")
+        terminal.press("Left Right Right", "market 3 of 30", "SOLUSD live")
+        terminal.press("BTab", "market 2 of 30", "ETHUSD live")
+        terminal.press(35 * "Right ", "market 30 of 30", "M30 live")
         terminal.keys("Right")
         time.sleep(0.5)
         terminal.until_has("market 30 of 30", "M30 live")
-        terminal.keys("Home")
-        terminal.until_has("market 1 of 30")
+        terminal.press("Home", "market 1 of 30")
         terminal.resize(120, 40)
         terminal.until_has("markets 1-6 of 30", "M6 live")
-        terminal.keys("NPage")
-        terminal.until_has("markets 7-12 of 30")
-        terminal.keys("Down")
-        terminal.until_has("markets 10-15 of 30")
-        for _ in range(9):
-            terminal.keys("NPage", "Tab")
-        terminal.until_has("markets 25-30 of 30", "M30 live")
-        terminal.keys("Enter")
-        terminal.until_has("market 25 of 30")
-        terminal.keys("Enter")
-        terminal.until_has("markets 25-30 of 30")
-        terminal.keys("2")
-        text = terminal.until_has("market 2 of 30", "ETHUSD live")
+        terminal.press("NPage", "markets 7-12 of 30")
+        terminal.press("Down", "markets 10-15 of 30")
+        terminal.press(9 * "NPage Tab ", "markets 25-30 of 30", "M30 live")
+        terminal.press("Enter", "market 25 of 30")
+        terminal.press("Enter", "markets 25-30 of 30")
+        text = terminal.press("2", "market 2 of 30", "ETHUSD live")
         check("BTCUSD" not in text, text)
 
 
