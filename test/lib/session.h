@@ -187,7 +187,7 @@ void session_new(void);
 void session_begin_open(void);
 
 /* Starts the transfer's next request. Returns mst_address_put()'s result. The
- * second also runs until it ends. */
+ * second also initialises a missing transfer, and runs until the end. */
 int session_put(void);
 void session_put_and_wait(const char *name);
 

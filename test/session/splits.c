@@ -202,7 +202,6 @@ static void play(const struct vector *v) {
     if (v->where == AT_ADDRESS) {
         session.config.base_url = "https://" SERVICE_API_HOST;
         session.request = (struct mst_address_request){.id = "an-id"};
-        session_start_transfer();
         session_put_and_wait(v->bytes);
         return;
     }
