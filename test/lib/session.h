@@ -305,10 +305,9 @@ bool session_contains(const void *what, size_t len);
 void session_expect_clean(const char *name);
 void session_expect_no_secret(const char *name, const struct text *text);
 
-/* Make and remove the certificates of session_begin_tls(): cmocka's group setup
- * and teardown. */
+/* Makes the certificates of session_begin_tls(): cmocka's group setup, whose
+ * teardown is tls_remove_certificates(). */
 int session_certificates(void **state);
-int session_no_certificates(void **state);
 
 /* The port of session_begin_tls(): only the members for TLS are set. */
 extern struct mst_port session_tls;

@@ -495,4 +495,4 @@ TEST_CASE(test_two_scopes) {
     expect_int("instead of another", 0, start_with(1, "c"));
 }
 
-RUN_WITH(expect_begin, tear_down, session_certificates, session_no_certificates)
+RUN_WITH(expect_begin, tear_down, session_certificates, tls_remove_certificates)

@@ -816,4 +816,4 @@ TEST_CASE(test_again_after_a_lasting_failure) {
     put("good again", MST_OK, 200);
 }
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)

@@ -564,4 +564,4 @@ TEST_CASE(test_longest) {
     assert_string_equal(proxy_peer.request + len - 4, "\r\n\r\n");
 }
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)

@@ -559,4 +559,4 @@ CASE(standby)
 CASE(sharing)
 CASE(certificates)
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)

@@ -456,7 +456,7 @@ TEST_CASE(test_forgotten_sessions_are_wiped) {
 
 int main(void) {
     return cases_run("resume", expect_begin, session_tear_down,
-                     session_certificates, session_no_certificates) +
+                     session_certificates, tls_remove_certificates) +
            cases_run("resume, with port/primitives", expect_begin,
                      session_tear_down, session_primitives,
                      session_no_primitives);

@@ -304,4 +304,4 @@ TEST_CASE(test_a_part_of_a_token_is_wiped) {
     }
 }
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)

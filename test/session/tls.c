@@ -781,7 +781,7 @@ TEST_CASE(test_handshake_on_a_full_line) {
 
 int main(void) {
     return cases_run("tls", expect_begin, session_tear_down,
-                     session_certificates, session_no_certificates) +
+                     session_certificates, tls_remove_certificates) +
            cases_run("tls, with port/primitives", expect_begin,
                      session_tear_down, session_primitives,
                      session_no_primitives);
