@@ -465,6 +465,11 @@ void session_start_all(void) {
     session_subscribe();
 }
 
+void session_start_and_run(uint32_t ms) {
+    session_start_all();
+    session_run(ms);
+}
+
 void session_open(void) {
     session_start_all();
     assert_true(session_until_subscribed(10000));

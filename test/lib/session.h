@@ -166,9 +166,10 @@ const struct mst_book *session_book(size_t market);
 /* Subscribes all channels of BTCUSD and ETHUSD, with books. */
 void session_subscribe(void);
 
-/* session_start() and session_subscribe(); the second also runs until all is
- * subscribed. */
+/* session_start() and session_subscribe(); the second also runs for this time,
+ * the third until all is subscribed. */
 void session_start_all(void);
+void session_start_and_run(uint32_t ms);
 void session_open(void);
 
 /* session_start(), and runs until it is open; subscribes nothing. */

@@ -183,8 +183,7 @@ TEST_CASE(test_cuts) {
         session_expect_subscribed(5000, "cut at %d", (int)offset);
         begin("localhost", version_of(offset));
         stall_after((size_t)offset / 3);
-        session_start_all();
-        session_run(1000);
+        session_start_and_run(1000);
         session_unstall();
         session_expect_subscribed(5000, "stalled at %d", (int)offset / 3);
     }
@@ -272,8 +271,7 @@ TEST_CASE(test_no_clock) {
         begin("localhost", 0);
         session.mock.plan.clock_unset = i == 0;
         mst_mock_set_wall(&session.mock, i == 0 ? MST_MOCK_WALL_NS : 0);
-        session_start_all();
-        session_run(SESSION_MINUTE);
+        session_start_and_run(SESSION_MINUTE);
         session_expect_closed("clock", MST_ERR_CLOCK, MST_STATE_RESOLVE);
         expect_int("connections", 0, session.mock.connects);
         session.mock.plan.clock_unset = false;
@@ -344,8 +342,7 @@ TEST_CASE(test_answers) {
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin("localhost", 0);
         peer.silent = true;
-        session_start_all();
-        session_run(10);
+        session_start_and_run(10);
         mst_mock_write(&session.mock, 0, cases[i].answer, cases[i].len);
         session_until_closed("answer", 1000, cases[i].error, STAGE);
         if (cases[i].detail != 0) {

@@ -180,8 +180,7 @@ TEST_CASE(test_unsubscribe_refused_for_good) {
 TEST_CASE(test_passing_refusal_is_asked_again) {
     session_begin();
     refuse("BTCUSD", NULL, "INTERNAL_SERVER_ERROR");
-    session_start_all();
-    session_run(2000);
+    session_start_and_run(2000);
     uint64_t first_ms = service->requests.last_ms;
     expect_int("requests", 1, asked());
     expect_int("the others", 4, service_len(service));
@@ -205,8 +204,7 @@ TEST_CASE(test_passing_refusal_is_asked_again) {
 TEST_CASE(test_lasting_refusal_is_asked_again_slowly) {
     session_begin();
     refuse("BTCUSD", NULL, "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION");
-    session_start_all();
-    session_run(SESSION_HOUR - SESSION_MINUTE);
+    session_start_and_run(SESSION_HOUR - SESSION_MINUTE);
     expect_int("requests", 1 + 60 / 5 - 1, asked());
     rules->fail_code = NULL;
     expect_int("resync", 0, session_resync(MST_MARKET_DATA, "BTCUSD"));
@@ -253,8 +251,7 @@ TEST_CASE(test_confused_for_a_while) {
         session_begin();
         rules->error = codes[i / 3];
         rules->shape = (enum service_shape)(i % 3);
-        session_start_all();
-        session_run(20000);
+        session_start_and_run(20000);
         expect_int(codes[i / 3], false, session_subscribed());
         rules->error = NULL;
         session_expect_subscribed(5 * SESSION_MINUTE + 10000, "%s",
@@ -272,8 +269,7 @@ TEST_CASE(test_all_refused_for_an_hour) {
         session_begin();
         rules->error = codes[i];
         rules->error_type = "subscribe";
-        session_start_all();
-        session_run(SESSION_HOUR);
+        session_start_and_run(SESSION_HOUR);
         assert_in_range(service->upgrades.count, 60 / 7, 60 / 5 + 1);
         assert_true(service->upgrades.gap_min_ms >= 5 * SESSION_MINUTE);
         session_expect_closed("of no use", MST_ERR_SERVICE, MST_STATE_OPEN);
@@ -322,8 +318,7 @@ TEST_CASE(test_backoff_where_nothing_is_subscribed) {
 TEST_CASE(test_refused_but_listed) {
     session_begin();
     refuse("BTCUSD", NULL, "UNKNOWN_CHANNEL");
-    session_start_all();
-    session_run(3000);
+    session_start_and_run(3000);
     service_add(service, "execution_data", "BTCUSD");
     rules->fail_code = NULL;
     assert_int_equal(session_list(), 0);
@@ -359,8 +354,7 @@ TEST_CASE(test_one_market_fails_for_an_hour) {
     session_begin();
     rules->error = "INTERNAL_SERVER_ERROR";
     rules->error_market = "ETHUSD";
-    session_start_all();
-    session_run(SESSION_MINUTE);
+    session_start_and_run(SESSION_MINUTE);
     for (int minute = 1; minute < 60; minute++) {
         session_expect_book("the other", MST_BOOK_LIVE, book);
         session_run(SESSION_MINUTE);

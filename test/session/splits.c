@@ -205,8 +205,7 @@ static void play(const struct vector *v) {
         session_put_and_wait(v->bytes);
         return;
     }
-    session_start_all();
-    session_run(100);
+    session_start_and_run(100);
     if (v->where == AT_STREAM) {
         service_bytes(&session.service, v->bytes, v->len);
     }
