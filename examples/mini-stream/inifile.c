@@ -39,12 +39,11 @@ static void inifile_error(struct inifile *ini, const char *what) {
 
 bool inifile_known(const char *kind, const char *word, const char *const *known,
                    char what[INIFILE_WHAT_LEN]) {
-    const char *close = text_close(word, known);
     char suggestion[TEXT_SUGGEST_LEN];
 
     snprintf(what, INIFILE_WHAT_LEN, "unknown %s '%.40s': %.180s", kind, word,
              text_suggest(word, known, suggestion));
-    return close && strcmp(close, word) == 0;
+    return known[text_find(word, known)] != NULL;
 }
 
 static void inifile_section(struct inifile *ini, const char *text) {

@@ -172,11 +172,8 @@ uint64_t options_seconds(const struct argp_state *state, const char *option,
 size_t options_choice(const struct argp_state *state, const char *what,
                       const char *word, const char *const *known) {
     char suggestion[TEXT_SUGGEST_LEN];
-    size_t i = 0;
+    size_t i = text_find(word, known);
 
-    while (known[i] && strcmp(known[i], word) != 0) {
-        ++i;
-    }
     if (!known[i] && strcmp(word, "list") == 0) {
         for (i = 0; known[i]; ++i) {
             puts(known[i]);

@@ -41,18 +41,12 @@ static bool contents_add(struct contents *contents, struct hsearch_data *names,
                          const struct recording_item *item) {
     char *name = strndup((const char *)item->data, item->len);
     ENTRY entry = {.key = name}, *found;
+    bool known = name && hsearch_r(entry, FIND, &found, names);
 
-    if (!name) {
-        return false;
-    }
-    if (hsearch_r(entry, FIND, &found, names)) {
-        free(name);
-        return true;
-    }
-    if (contents->count == MARKETS_MAX ||
+    if (!name || known || contents->count == MARKETS_MAX ||
         !hsearch_r(entry, ENTER, &found, names)) {
         free(name);
-        return false;
+        return known;
     }
     contents->names[contents->count] = name;
     contents->objects[contents->count++] = (size_t)item->values[0];

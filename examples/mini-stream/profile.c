@@ -80,17 +80,15 @@ static bool profile_value(void *context, const char *section, const char *name,
                  "a profile cannot contain a secret: use secret_file");
         return false;
     }
-    for (int i = 0; i < SETTING_COUNT; ++i) {
-        if (strcmp(name, keys[i]) == 0 && profile->layer->value[i]) {
-            snprintf(what, INIFILE_WHAT_LEN, "set twice: %s", name);
-            return false;
-        }
-        if (strcmp(name, keys[i]) == 0) {
-            profile_set(profile, (enum setting)i, value);
-            return true;
-        }
+    if (!inifile_known("key", name, keys, what)) {
+        return false;
     }
-    return inifile_known("key", name, keys, what);
+    if (profile->layer->value[text_find(name, keys)]) {
+        snprintf(what, INIFILE_WHAT_LEN, "set twice: %s", name);
+        return false;
+    }
+    profile_set(profile, (enum setting)text_find(name, keys), value);
+    return true;
 }
 
 bool profile_read(struct layer *layer, const char *path, bool shared,

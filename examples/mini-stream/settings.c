@@ -59,16 +59,6 @@ static const struct argp_option settings_options[] = {
 
 static const char *const tls_names[] = {"fast", "bearssl", "openssl", NULL};
 
-/* Returns the number of a TLS library's name, or that of the NULL. */
-static int tls_find(const char *name) {
-    int i = 0;
-
-    while (tls_names[i] && strcmp(name, tls_names[i]) != 0) {
-        i++;
-    }
-    return i;
-}
-
 static void settings_check_tls(const struct argp_state *state,
                                const char *option) {
     char *name = text_must(strdup(option));
@@ -245,7 +235,7 @@ static bool settings_complete(const struct settings *settings, char *error) {
 
 static bool settings_find_tls(struct settings *settings, char *error) {
     const char *tls = settings->options.value[SETTING_TLS];
-    int found = tls ? tls_find(tls) : SETTINGS_FAST;
+    size_t found = tls ? text_find(tls, tls_names) : SETTINGS_FAST;
 
     settings->tls = (enum settings_tls)found;
     if (tls_names[found]) {

@@ -177,6 +177,15 @@ const char *text_target(int link) {
     return (size_t)link < targets.count ? targets.of[link] : "";
 }
 
+size_t text_find(const char *word, const char *const *known) {
+    size_t i = 0;
+
+    while (known[i] && strcmp(known[i], word) != 0) {
+        ++i;
+    }
+    return i;
+}
+
 /* The number of letters to change, remove, add or swap (optimal string
  * alignment), ignoring case. Words have up to CLOSE_LEN bytes. */
 #define CLOSE_LEN 40

@@ -53,6 +53,10 @@ const char *text_event_channel(const struct mst_event *event);
 const char *text_action(enum mst_action action);
 const char *text_doubt(unsigned flag);
 
+/* Returns a word's number among the known ones, or that of the NULL, their
+ * end. */
+size_t text_find(const char *word, const char *const *known);
+
 /* Returns the known word that is most similar to a mistyped one: in another
  * case, or with one or two letters wrong; or NULL. known ends with NULL. */
 const char *text_close(const char *word, const char *const *known);

@@ -35,7 +35,6 @@ struct delay_queue *delay_queue_new(GHashTable *addresses, const char *address,
         queue->address->subscribed_us = g_get_monotonic_time() - INTERVAL_US;
         g_hash_table_insert(addresses, g_strdup(address), queue->address);
     }
-    g_queue_init(&queue->items);
     queue->send = send;
     queue->user_data = user_data;
     return queue;

@@ -34,7 +34,6 @@ struct journal *journal_new(const struct token_store *tokens) {
     struct journal *journal = g_new0(struct journal, 1);
 
     journal->tokens = tokens;
-    g_queue_init(&journal->entries);
     return journal;
 }
 

@@ -52,7 +52,6 @@ struct pipe *pipe_new(GSocket *from, GSocket *to, pipe_callback callback,
     pipe->callback = callback;
     pipe->user_data = user_data;
     pipe->mark = PIPE_NO_MARK;
-    g_queue_init(&pipe->chunks);
     return pipe;
 }
 

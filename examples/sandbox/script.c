@@ -60,7 +60,6 @@ struct script *script_new(struct faults *faults) {
 
     script->faults = faults;
     script->steps = g_ptr_array_new_with_free_func(step_free);
-    g_queue_init(&script->due);
     return script;
 }
 

@@ -74,12 +74,16 @@ __attribute__((format(printf, 2, 3))) static void add(struct corpus *corpus,
     va_end(arguments);
 }
 
+/* Adds a comma, except before the first element. */
 static void add_comma(struct corpus *corpus, enum corpus_form form) {
-    add(corpus, form == CORPUS_SPACED ? ", " : ",");
+    if (strchr("{[", corpus->text[corpus->len - 1]) == NULL) {
+        add(corpus, form == CORPUS_SPACED ? ", " : ",");
+    }
 }
 
 static void add_field(struct corpus *corpus, enum corpus_form form,
                       const char *name, const char *value) {
+    add_comma(corpus, form);
     add(corpus, form == CORPUS_SPACED ? "\"%s\": \"%s\"" : "\"%s\":\"%s\"",
         name, value);
 }
@@ -89,19 +93,16 @@ static void add_levels(struct corpus *corpus, enum corpus_form form,
                        size_t count) {
     bool price_last = form == CORPUS_ORDERED || form == CORPUS_SORTED;
 
+    add_comma(corpus, form);
     add(corpus, form == CORPUS_SPACED ? "\"%s\": [" : "\"%s\":[", name);
     for (size_t i = 0; i < count; i++) {
-        if (i > 0) {
-            add_comma(corpus, form);
-        }
+        add_comma(corpus, form);
         add(corpus, "{");
         if (price_last) {
             add_field(corpus, form, "amount", quotes[i].amount);
-            add_comma(corpus, form);
         }
         add_field(corpus, form, "price", quotes[i].price);
         if (!price_last) {
-            add_comma(corpus, form);
             add_field(corpus, form, "amount", quotes[i].amount);
         }
         add(corpus, "}");
@@ -115,11 +116,9 @@ static void add_sides(struct corpus *corpus, enum corpus_form form,
 
     if (form == CORPUS_SORTED) {
         add_levels(corpus, form, "asks", asks, content->asks);
-        add_comma(corpus, form);
     }
     add_levels(corpus, form, "bids", content->quotes, content->bids);
     if (form != CORPUS_SORTED) {
-        add_comma(corpus, form);
         add_levels(corpus, form, "asks", asks, content->asks);
     }
 }
@@ -140,17 +139,12 @@ static void add_fields(struct corpus *corpus, enum corpus_form form,
         {"type", types[content->kind]},
         {times[content->kind], content->time},
     };
-    bool first = true;
 
     for (size_t n = 0; n < 5; n++) {
         size_t i = form == CORPUS_ORDERED || form == CORPUS_SORTED ? 4 - n : n;
 
         if ((used[content->kind] >> i & 1u) != 0) {
-            if (!first) {
-                add_comma(corpus, form);
-            }
             add_field(corpus, form, fields[i][0], fields[i][1]);
-            first = false;
         }
     }
 }
@@ -182,11 +176,9 @@ static void add_message(struct corpus *corpus, enum corpus_form form,
     add(corpus, form == CORPUS_SPACED ? ", \"payload\": {" : ",\"payload\":{");
     if (sides && form == CORPUS_SORTED) {
         add_sides(corpus, form, content);
-        add_comma(corpus, form);
     }
     add_fields(corpus, form, content);
     if (sides && form != CORPUS_SORTED) {
-        add_comma(corpus, form);
         add_sides(corpus, form, content);
     }
     add(corpus, "}}");

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tls_peer.h"
+
 /* Records the result of a completed handshake. */
 static void link_shaken(struct openssl_peer *peer,
                         const struct openssl_peer_link *l) {
@@ -173,30 +175,29 @@ void openssl_peer_end(void *context, int link, int error) {
     }
 }
 
-void openssl_peer_certificate(struct openssl_peer *peer, const char *dir,
-                              const char *name) {
+void openssl_peer_certificate(struct openssl_peer *peer, const char *name) {
     char certificate[160], key[160];
 
-    snprintf(certificate, sizeof certificate, "%s/%s.pem", dir, name);
-    snprintf(key, sizeof key, "%s/%s.key", dir, name);
+    snprintf(certificate, sizeof certificate, "%s/%s.pem", tls_folder, name);
+    snprintf(key, sizeof key, "%s/%s.key", tls_folder, name);
     SSL_CTX_use_certificate_chain_file(peer->context, certificate);
     SSL_CTX_use_PrivateKey_file(peer->context, key, SSL_FILETYPE_PEM);
 }
 
-void openssl_peer_anew(struct openssl_peer *peer, const char *dir,
-                       const char *name, int version) {
+void openssl_peer_anew(struct openssl_peer *peer, const char *name,
+                       int version) {
     SSL_CTX_free(peer->context);
     peer->context = SSL_CTX_new(TLS_server_method());
     SSL_CTX_set_security_level(peer->context, 0); /* the client decides */
-    openssl_peer_certificate(peer, dir, name);
+    openssl_peer_certificate(peer, name);
     SSL_CTX_set_min_proto_version(peer->context, version);
     SSL_CTX_set_max_proto_version(peer->context, version);
 }
 
 void openssl_peer_init(struct openssl_peer *peer, struct mst_mock *mock,
-                       const char *dir, const char *name, int version) {
+                       const char *name, int version) {
     memset(peer, 0, sizeof *peer);
-    openssl_peer_anew(peer, dir, name, version);
+    openssl_peer_anew(peer, name, version);
     peer->mock = mock;
     peer->inner = mock->peer;
     mock->peer = (struct mst_mock_peer){.context = peer,

@@ -40,19 +40,18 @@ struct openssl_peer {
     struct openssl_peer_link links[MST_MOCK_LINKS];
 };
 
-/* Inserts the TLS server between the mock and its peer, with DIR/NAME.pem and
- * DIR/NAME.key of tls_peer.h. version 0: any version. */
+/* Inserts the TLS server between the mock and its peer, with NAME.pem and
+ * NAME.key of tls_peer.h. version 0: any version. */
 void openssl_peer_init(struct openssl_peer *peer, struct mst_mock *mock,
-                       const char *dir, const char *name, int version);
+                       const char *name, int version);
 void openssl_peer_free(struct openssl_peer *peer);
 
 /* Changes the certificate. */
-void openssl_peer_certificate(struct openssl_peer *peer, const char *dir,
-                              const char *name);
+void openssl_peer_certificate(struct openssl_peer *peer, const char *name);
 
 /* Drops all sessions, and changes certificate and version. */
-void openssl_peer_anew(struct openssl_peer *peer, const char *dir,
-                       const char *name, int version);
+void openssl_peer_anew(struct openssl_peer *peer, const char *name,
+                       int version);
 
 /* For the inner peer, instead of mst_mock_write() and mst_mock_end(); context
  * is the openssl_peer. */

@@ -404,6 +404,9 @@ int session_put(void) {
 }
 
 void session_put_and_wait(const char *name) {
+    if (!session.has_transfer) {
+        session_start_transfer();
+    }
     expect_int(name, 0, session_put());
     if (!session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE)) {
         expect_failed("%s: no end", name);
@@ -460,6 +463,11 @@ void session_subscribe(void) {
 void session_start_all(void) {
     session_start();
     session_subscribe();
+}
+
+void session_start_and_run(uint32_t ms) {
+    session_start_all();
+    session_run(ms);
 }
 
 void session_open(void) {

@@ -166,9 +166,10 @@ const struct mst_book *session_book(size_t market);
 /* Subscribes all channels of BTCUSD and ETHUSD, with books. */
 void session_subscribe(void);
 
-/* session_start() and session_subscribe(); the second also runs until all is
- * subscribed. */
+/* session_start() and session_subscribe(); the second also runs for this time,
+ * the third until all is subscribed. */
 void session_start_all(void);
+void session_start_and_run(uint32_t ms);
 void session_open(void);
 
 /* session_start(), and runs until it is open; subscribes nothing. */
@@ -187,7 +188,7 @@ void session_new(void);
 void session_begin_open(void);
 
 /* Starts the transfer's next request. Returns mst_address_put()'s result. The
- * second also runs until it ends. */
+ * second also initialises a missing transfer, and runs until the end. */
 int session_put(void);
 void session_put_and_wait(const char *name);
 
@@ -305,10 +306,9 @@ bool session_contains(const void *what, size_t len);
 void session_expect_clean(const char *name);
 void session_expect_no_secret(const char *name, const struct text *text);
 
-/* Make and remove the certificates of session_begin_tls(): cmocka's group setup
- * and teardown. */
+/* Makes the certificates of session_begin_tls(): cmocka's group setup, whose
+ * teardown is tls_remove_certificates(). */
 int session_certificates(void **state);
-int session_no_certificates(void **state);
 
 /* The port of session_begin_tls(): only the members for TLS are set. */
 extern struct mst_port session_tls;

@@ -18,5 +18,5 @@ int session_primitives(void **state) {
 int session_no_primitives(void **state) {
     mst_primitives_free(&primitives);
     memset(&session_tls, 0, sizeof session_tls);
-    return session_no_certificates(state);
+    return tls_remove_certificates(state);
 }

@@ -5,30 +5,21 @@
  */
 #include "session.h"
 
-static char certificates[64];
-
 struct mst_port session_tls;
 
 int session_certificates(void **state) {
     (void)state;
-    bool made = tls_make_certificates(
-        certificates, "DNS:" SERVICE_AUTH_HOST ",DNS:" SERVICE_WS_HOST
-                      ",DNS:" SERVICE_API_HOST ",DNS:b.x,DNS:c.x");
+    bool made =
+        tls_make_certificates("DNS:" SERVICE_AUTH_HOST ",DNS:" SERVICE_WS_HOST
+                              ",DNS:" SERVICE_API_HOST ",DNS:b.x,DNS:c.x");
     if (!made) {
-        print_error("  openssl failed: see %s/log\n", certificates);
+        print_error("  openssl failed: see %s/log\n", tls_folder);
     }
     return made ? 0 : -1;
 }
 
-int session_no_certificates(void **state) {
-    (void)state;
-    tls_remove_certificates(certificates);
-    return 0;
-}
-
 void session_certificate(const char *certificate) {
-    assert_true(
-        tls_identity_load(&session.identity, certificates, certificate));
+    assert_true(tls_identity_load(&session.identity, certificate));
 }
 
 void session_begin_tls(const char *certificate) {
@@ -40,7 +31,7 @@ void session_begin_tls(const char *certificate) {
     s->port.tls_end = session_tls.tls_end;
     s->port.tls_context = session_tls.tls_context;
     session_certificate(certificate);
-    assert_true(tls_anchor_load(&s->anchor, certificates, "ca"));
+    assert_true(tls_anchor_load(&s->anchor, "ca"));
     tls_peer_init(&s->tls, &s->mock, &s->identity);
     s->service.core.sink =
         (struct mst_mock_sink){&s->tls, tls_peer_write, tls_peer_end};

@@ -9,7 +9,9 @@
 
 /* ---- certificates ---- */
 
-bool tls_make_certificates(char dir[64], const char *names) {
+char tls_folder[64];
+
+bool tls_make_certificates(const char *names) {
     /* Only "openssl ca" accepts both ends of the validity. */
     static const char script[] =
         "cd \"$0\" && exec 2>log && names=$1\n"
@@ -52,22 +54,21 @@ bool tls_make_certificates(char dir[64], const char *names) {
         "done && leaf unknown other $names 2020 2040\n";
     char command[sizeof script + 512];
 
-    snprintf(dir, 64, "%s/mst-tls-XXXXXX", temporary());
-    if (mkdtemp(dir) == NULL) {
+    snprintf(tls_folder, sizeof tls_folder, "%s/mst-tls-XXXXXX", temporary());
+    if (mkdtemp(tls_folder) == NULL) {
         return false;
     }
     snprintf(command, sizeof command, "sh -c '%s' %s %s >/dev/null", script,
-             dir, names);
+             tls_folder, names);
     return system(command) == 0;
 }
 
-void tls_remove_certificates(const char *dir) {
+int tls_remove_certificates(void **state) {
     char command[128];
 
-    snprintf(command, sizeof command, "rm -rf -- '%s'", dir);
-    if (system(command) != 0) {
-        perror(dir);
-    }
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf -- '%s'", tls_folder);
+    return system(command);
 }
 
 /* The objects of a PEM file, one after the other in out. */
@@ -86,13 +87,13 @@ static void pem_put(void *context, const void *data, size_t len) {
 }
 
 /* Reads the first object of a PEM file; returns its length, or 0. */
-static size_t pem_read(const char *dir, const char *name, unsigned char *out,
+static size_t pem_read(const char *name, const char *suffix, unsigned char *out,
                        size_t room) {
     char path[160], text[8192];
     struct pem pem = {out, room, 0};
     br_pem_decoder_context decoder;
 
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    snprintf(path, sizeof path, "%s/%s.%s", tls_folder, name, suffix);
     FILE *file = fopen(path, "r");
     if (file == NULL) {
         return 0;
@@ -114,34 +115,26 @@ static size_t pem_read(const char *dir, const char *name, unsigned char *out,
     return 0;
 }
 
-bool tls_identity_load(struct tls_identity *identity, const char *dir,
-                       const char *name) {
-    char file[64];
-
+bool tls_identity_load(struct tls_identity *identity, const char *name) {
     memset(identity, 0, sizeof *identity);
-    snprintf(file, sizeof file, "%s.pem", name);
     identity->chain[0].data = identity->der[0];
     identity->chain[0].data_len =
-        pem_read(dir, file, identity->der[0], sizeof identity->der[0]);
+        pem_read(name, "pem", identity->der[0], sizeof identity->der[0]);
     identity->chain_len = 1;
-    snprintf(file, sizeof file, "%s.key", name);
     size_t len =
-        pem_read(dir, file, identity->key_der, sizeof identity->key_der);
+        pem_read(name, "key", identity->key_der, sizeof identity->key_der);
     br_skey_decoder_init(&identity->key);
     br_skey_decoder_push(&identity->key, identity->key_der, len);
     return identity->chain[0].data_len > 0 && len > 0 &&
            br_skey_decoder_get_ec(&identity->key) != NULL;
 }
 
-bool tls_anchor_load(struct tls_anchor *anchor, const char *dir,
-                     const char *name) {
+bool tls_anchor_load(struct tls_anchor *anchor, const char *name) {
     unsigned char der[TLS_PEER_CERTIFICATE];
     struct pem subject = {anchor->name, sizeof anchor->name, 0};
     br_x509_decoder_context decoder;
-    char file[64];
+    size_t len = pem_read(name, "pem", der, sizeof der);
 
-    snprintf(file, sizeof file, "%s.pem", name);
-    size_t len = pem_read(dir, file, der, sizeof der);
     br_x509_decoder_init(&decoder, pem_put, &subject);
     br_x509_decoder_push(&decoder, der, len);
     const br_x509_pkey *key = br_x509_decoder_get_pkey(&decoder);

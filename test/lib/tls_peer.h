@@ -31,24 +31,23 @@ struct tls_anchor {
     unsigned char name[512], point[133];
 };
 
-/* Makes CAs and certificates in a new directory below temporary(), and writes
- * its name to dir: ca.pem, and NAME.pem with NAME.key. The names are localhost,
- * wrong (for another host), expired, early (not yet valid), unknown (of another
- * CA), nameless (no alternative name), unsigning (the key must not sign) and
- * client (only for clients). They are valid from 2020 to 2040; expired until
- * 2021, early from 2039. names are the host names. Returns false if openssl
- * fails. */
-bool tls_make_certificates(char dir[64], const char *names);
-void tls_remove_certificates(const char *dir);
+/* The program's certificates, below temporary(). */
+extern char tls_folder[64];
 
-/* Reads DIR/NAME.pem and DIR/NAME.key; false if they cannot be read. */
-bool tls_identity_load(struct tls_identity *identity, const char *dir,
-                       const char *name);
+/* Makes the folder with CAs and certificates: ca.pem, and NAME.pem with
+ * NAME.key. The names are localhost, wrong (for another host), expired, early
+ * (not yet valid), unknown (of another CA), nameless (no alternative name),
+ * unsigning (the key must not sign) and client (only for clients). They are
+ * valid from 2020 to 2040; expired until 2021, early from 2039. names are the
+ * host names. Returns false if openssl fails. */
+bool tls_make_certificates(const char *names);
+int tls_remove_certificates(void **state); /* cmocka's group teardown */
 
-/* Reads DIR/NAME.pem; false if it cannot be read or has no elliptic-curve
- * key. */
-bool tls_anchor_load(struct tls_anchor *anchor, const char *dir,
-                     const char *name);
+/* Reads NAME.pem and NAME.key; false if they cannot be read. */
+bool tls_identity_load(struct tls_identity *identity, const char *name);
+
+/* Reads NAME.pem; false if it cannot be read or has no elliptic-curve key. */
+bool tls_anchor_load(struct tls_anchor *anchor, const char *name);
 
 /* The server's reaction to a handshake that offers a session. */
 enum tls_offer {

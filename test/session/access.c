@@ -118,7 +118,9 @@ static bool is_well(int i) {
            service_link_has(&session.service, i, "heartbeat", "");
 }
 
-static void expect_well(const char *name) {
+/* Runs for ms, and expects all clients to be well then. */
+static void run_well(uint32_t ms, const char *name) {
+    run(ms);
     for (int i = 0; i < CLIENTS; i++) {
         if (shared.members[i] != NULL && !is_well(i)) {
             expect_failed("%s: client %d is in state %s", name, i,
@@ -130,8 +132,7 @@ static void expect_well(const char *name) {
 static void open_both(bool tls) {
     begin(tls);
     start_both();
-    run(5000);
-    expect_well("both");
+    run_well(5000, "both");
 }
 
 static void break_one(int i, int error) {
@@ -152,21 +153,18 @@ TEST_CASE(test_one_token) {
     start_both();
     run(100);
     expect_int("connections", 1, session.mock.connects);
-    run(5000);
-    expect_well("at first");
+    run_well(5000, "at first");
     session_expect_tokens("for both", 1);
 
     break_both(MST_ERR_RESET);
-    run(5000);
-    expect_well("again");
+    run_well(5000, "again");
     session_expect_tokens("is kept", 1);
 
     /* The token has expired: both want a new one at the same time. */
     run(2 * SESSION_HOUR);
     session.service.token_value = "the-second";
     break_both(MST_ERR_RESET);
-    run(5000);
-    expect_well("with the next");
+    run_well(5000, "with the next");
     session_expect_tokens("the next, for both", 2);
 }
 
@@ -178,8 +176,7 @@ TEST_CASE(test_no_token) {
     run(SESSION_HOUR);
     assert_in_range(session.service.tokens.count, 60, 400);
     session.service.token.status = 0;
-    run(2 * SESSION_MINUTE);
-    expect_well("then");
+    run_well(2 * SESSION_MINUTE, "then");
     session_expect_tokens("one more", session.service.tokens.count);
     expect_int("obtained", 1,
                mst_link_stats(&client(0)->link)->tokens +
@@ -206,9 +203,8 @@ TEST_CASE(test_revoked) {
 
     service_answer(&session.service.upgrade, refused, 1, 0);
     mst_mock_stall(&session.mock, 0, false);
-    run(5000);
+    run_well(5000, "with the next");
     session.service.core.wrong[0] = '\0'; /* the old token's 401 */
-    expect_well("with the next");
     session_expect_tokens("no other", 2);
 }
 
@@ -227,16 +223,13 @@ TEST_CASE(test_one_goes_away) {
         start_both();
         run(times[i / 2]);
         drop(gone);
-        run(10000);
-        expect_well("the other one");
+        run_well(10000, "the other one");
         break_one(1 - gone, MST_ERR_RESET);
-        run(10000);
-        expect_well("the other one, again");
+        run_well(10000, "the other one, again");
         assert_in_range(session.service.tokens.count, 1, 2);
 
         start(gone);
-        run(10000);
-        expect_well("both again");
+        run_well(10000, "both again");
     }
 }
 
@@ -248,8 +241,7 @@ TEST_CASE(test_one_closes) {
     expect_int("closed", MST_STATE_OFF, mst_link_state(&client(0)->link));
     drop(0);
     break_one(1, MST_ERR_RESET);
-    run(5000);
-    expect_well("the other one");
+    run_well(5000, "the other one");
 }
 
 /* Wipes one client while the other reads its token into empty storage. */
@@ -272,8 +264,7 @@ TEST_CASE(test_one_goes_away_meanwhile) {
         drop(1);
         service_write(&session.service, 0, rest + first,
                       sizeof rest - 1 - first);
-        run(5000);
-        expect_well("the other one");
+        run_well(5000, "the other one");
         expect_int("failures", 0, shared.closed[0]);
         session_expect_tokens("no other", 1);
     }
@@ -292,9 +283,8 @@ TEST_CASE(test_scope_goes_away) {
         session_expect_tokens("asked for", 1);
         drop(shared.access.fetching == &client(0)->link ? 1 : 0);
         session.service.token.delay_ms = 0;
-        run(5000);
+        run_well(5000, "the other one");
         session_expect_tokens("asked for", 1);
-        expect_well("the other one");
     }
 }
 
@@ -309,8 +299,7 @@ TEST_CASE(test_port_forbids) {
     run(5000);
     expect_int("told", MST_ERR_FORBIDDEN, shared.failure[1].error);
     session.mock.plan.connect_error[0] = 0;
-    run(6 * SESSION_MINUTE);
-    expect_well("both");
+    run_well(6 * SESSION_MINUTE, "both");
     session_expect_tokens("is kept", 1);
 }
 
@@ -329,8 +318,7 @@ TEST_CASE(test_credentials) {
         expect_int("to be polled at once", 0,
                    mst_next_deadline_ms(&client(i)->link));
     }
-    run(5000);
-    expect_well("then");
+    run_well(5000, "then");
     session_expect_tokens("one for both", 3);
 }
 
@@ -345,8 +333,7 @@ TEST_CASE(test_one_pace) {
         assert_int_equal(mst_subscription_list(client(1 - i % 2)), 0);
         run(700);
     }
-    run(20000);
-    expect_well("both, still");
+    run_well(20000, "both, still");
     assert_in_range(session.service.requests.count, 20, 45);
     assert_true(session.service.requests.gap_min_ms >= 1000);
 }
@@ -371,8 +358,7 @@ TEST_CASE(test_throttled) {
     assert_in_range(session.service.tokens.count, 15, 19);
     assert_true(session.service.tokens.gap_min_ms >= 200000);
     session.service.token = (struct service_script){0};
-    run(201 * 1000);
-    expect_well("then");
+    run_well(201 * 1000, "then");
 
     /* At the stream endpoint. The other client's stream breaks later. */
     open_both(false);
@@ -385,8 +371,7 @@ TEST_CASE(test_throttled) {
     assert_in_range(shared.failure[1].retry_ms, 590000, 600000);
     run(590 * 1000);
     expect_int("none meanwhile", refused_ms, session.service.upgrades.last_ms);
-    run(10 * 1000);
-    expect_well("then");
+    run_well(10 * 1000, "then");
 
     /* The other client is connecting when the 429 arrives. */
     open_both(false);
@@ -398,8 +383,7 @@ TEST_CASE(test_throttled) {
     expect_int("refused", MST_ERR_THROTTLED, shared.failure[0].error);
     expect_int("waits", MST_STATE_WAIT, mst_link_state(&client(1)->link));
     expect_int("asked once more", 3, session.service.upgrades.count);
-    run(610 * 1000);
-    expect_well("then");
+    run_well(610 * 1000, "then");
 }
 
 /* ---- TLS ---- */
@@ -410,8 +394,7 @@ TEST_CASE(test_tls_sessions) {
     for (int i = 0; i < 10; i++) {
         run(SESSION_MINUTE);
         break_both(MST_ERR_EOF);
-        run(5000);
-        expect_well("again");
+        run_well(5000, "again");
     }
     /* At first both may connect to the stream's host at the same time. */
     assert_in_range(session.tls.full, 2, 3);
@@ -425,8 +408,7 @@ TEST_CASE(test_tls_sessions) {
     session_new_anchors(&shared.access);
     run(SESSION_MINUTE);
     break_both(MST_ERR_EOF);
-    run(5000);
-    expect_well("with other anchors");
+    run_well(5000, "with other anchors");
     assert_in_range(session.tls.full, full + 1, full + 2);
 }
 
@@ -513,4 +495,4 @@ TEST_CASE(test_two_scopes) {
     expect_int("instead of another", 0, start_with(1, "c"));
 }
 
-RUN_WITH(expect_begin, tear_down, session_certificates, session_no_certificates)
+RUN_WITH(expect_begin, tear_down, session_certificates, tls_remove_certificates)

@@ -50,7 +50,6 @@ static void put(const char *name, int error, int status) {
 static void answer(const char *name, const char *raw) {
     begin();
     service_answer(&session.service.address, raw, 0, MST_ERR_EOF);
-    session_start_transfer();
     session_put_and_wait(name);
 }
 
@@ -80,7 +79,6 @@ TEST_CASE(test_request_in_full) {
     session.request.nickname = "cold store";
     session.request.bookmarked = MST_BOOKMARK_TRUE;
     session.request.travelrule = &rule;
-    session_start_transfer();
     put("in full", MST_OK, 200);
     expect_body(
         "in full",
@@ -109,7 +107,6 @@ TEST_CASE(test_request_by_id) {
     session.request =
         (struct mst_address_request){.id = "some-id", .nickname = ""};
     session.request.bookmarked = MST_BOOKMARK_FALSE;
-    session_start_transfer();
     session_put_and_wait("by id");
     expect_body("by id", "{\"id\":\"some-id\",\"nickname\":\"\","
                          "\"bookmarked_status\":false}");
@@ -132,7 +129,6 @@ TEST_CASE(test_path_of_the_url) {
         begin();
         session.config.base_url = cases[i].url;
         session.service.api_path = cases[i].path;
-        session_start_transfer();
         put(cases[i].url, MST_OK, 200);
     }
 }
@@ -150,7 +146,6 @@ TEST_CASE(test_hostile_text) {
     for (size_t i = 0; i < COUNT(texts); i++) {
         begin();
         session.request.nickname = texts[i];
-        session_start_transfer();
         put(texts[i], MST_OK, 200);
         expect_text("nickname", texts[i], session.record.nickname);
     }
@@ -165,7 +160,6 @@ TEST_CASE(test_longest_texts) {
     session.request.address = repeated("a", MST_ADDRESS_TEXT_MAX);
     session.request.nickname = repeated("\"", MST_ADDRESS_TEXT_MAX);
     session.request.travelrule = &rule;
-    session_start_transfer();
     put("longest", MST_OK, 200);
     expect_text("address", session.request.address, session.record.address);
     expect_text("nickname", session.request.nickname, session.record.nickname);
@@ -307,7 +301,6 @@ TEST_CASE(test_answered_in_the_midst) {
         begin();
         session.request = (struct mst_address_request){
             .id = "an-id", .nickname = text, .travelrule = &rule};
-        session_start_transfer();
         session_put_and_wait("before");
         connects = session.mock.connects;
         session_stall_after(taken);
@@ -333,7 +326,6 @@ TEST_CASE(test_new_token_once) {
     begin();
     service_answer(&session.service.address, CLOSED("401 No", PROBLEM), 1,
                    MST_ERR_EOF);
-    session_start_transfer();
     put("once", MST_OK, 200);
     expect_text("nothing of the first", "", session.seen.problem.title);
     expect_int("tokens", 2, session.service.tokens.count);
@@ -383,7 +375,6 @@ TEST_CASE(test_retry_after) {
         begin();
         session.config.put_ms = SESSION_HOUR;
         service_answer(&session.service.address, cases[i].raw, 1, MST_ERR_EOF);
-        session_start_transfer();
         session_put_and_wait(cases[i].raw);
         assert_in_range(session.seen.address.retry_ms, cases[i].min_ms,
                         cases[i].max_ms);
@@ -400,7 +391,6 @@ TEST_CASE(test_retry_after) {
 /* Has a token; later responses use this framing. */
 static void begin_framed(enum service_framing framing) {
     begin();
-    session_start_transfer();
     session_put_and_wait("the token");
     session.service.framing = framing;
     session.service.address.interim = "HTTP/1.1 103 Early Hints\r\n"
@@ -485,7 +475,6 @@ TEST_CASE(test_status_before_body) {
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin();
         service_answer(&session.service.address, cases[i].raw, 1, cases[i].end);
-        session_start_transfer();
         put(cases[i].raw, cases[i].error, cases[i].status);
         expect_int(cases[i].raw, cases[i].requests, session.service.puts.count);
         expect_int(cases[i].raw,
@@ -518,7 +507,6 @@ TEST_CASE(test_lost_answer) {
         begin();
         session.request.nickname = "once";
         service_answer(&session.service.address, cases[i].raw, 1, cases[i].end);
-        session_start_transfer();
         put(cases[i].raw, MST_OK, 200);
         expect_text(cases[i].raw, "once", session.record.nickname);
         expect_int(cases[i].raw, 2, session.service.puts.count);
@@ -547,7 +535,6 @@ TEST_CASE(test_total_deadline) {
         session.config.put_ms = cases[i].put_ms;
         service_answer(&session.service.address, "", 0, cases[i].end);
         session.mock.plan.connect_error[0] = cases[i].connect;
-        session_start_transfer();
         put(cases[i].name, cases[i].error, 0);
         if (session.seen.address_ms > put_ms) {
             expect_failed("%s: ended after %llu ms", cases[i].name,
@@ -567,7 +554,6 @@ TEST_CASE(test_total_deadline) {
 TEST_CASE(test_after_a_long_pause) {
     begin();
     session.mock.plan.connect_ms = 100;
-    session_start_transfer();
     session_put_and_wait("before");
     mst_mock_advance(&session.mock, SESSION_HOUR);
     put("afterwards", MST_OK, 200);
@@ -579,7 +565,6 @@ TEST_CASE(test_held_back) {
     begin();
     service_answer(&session.service.address, CLOSED("429 No", ""), 1,
                    MST_ERR_EOF);
-    session_start_transfer();
     put("throttled", MST_ERR_THROTTLED, 429);
     put("held back", MST_ERR_TIMEOUT, 0);
     assert_in_range(session.seen.address.retry_ms, 239000, 240000);
@@ -591,7 +576,6 @@ TEST_CASE(test_held_back) {
 /* Makes each port call fail once in turn: the request succeeds all the same. */
 static void put_with_faults(bool tls) {
     begin_over(tls);
-    session_start_transfer();
     session_put_and_wait("without a fault");
     uint64_t calls = session.mock.calls[MST_MOCK_ANY];
     for (uint64_t at = 1; at <= calls; at++) {
@@ -600,7 +584,6 @@ static void put_with_faults(bool tls) {
         session.mock.plan.fail_call = MST_MOCK_ANY;
         session.mock.plan.fail_at = at;
         session.mock.plan.fail_error = MST_ERR_RESET;
-        session_start_transfer();
         put(name, MST_OK, 200);
         expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
     }
@@ -640,7 +623,6 @@ TEST_CASE(test_token_failures) {
             session.config.scope = SERVICE_ADDRESS_SCOPE;
         }
         service_answer(&session.service.token, raw, 0, MST_ERR_EOF);
-        session_start_transfer();
         session_put_and_wait(raw);
         /* Expects the token endpoint's status. */
         expect_result(raw, cases[i / 2].error,
@@ -659,7 +641,6 @@ TEST_CASE(test_early_response) {
 
     for (size_t at = 1; at < 300; at += 23) {
         begin();
-        session_start_transfer();
         put("before", MST_OK, 200);
         session_stall_after(at);
         expect_int("put", 0, session_put());
@@ -691,13 +672,11 @@ TEST_CASE(test_maybe_done) {
         begin();
         session.service.address.raw = cases[i].raw;
         session.service.address.never = cases[i].raw == NULL;
-        session_start_transfer();
         session_put_and_wait("maybe");
         expect_int(cases[i].raw != NULL ? cases[i].raw : "no answer",
                    cases[i].maybe, session.seen.address.maybe_done);
     }
     begin();
-    session_start_transfer();
     session_put_and_wait("done");
     expect_int("done", false, session.seen.address.maybe_done);
 }
@@ -706,7 +685,6 @@ TEST_CASE(test_maybe_done) {
 TEST_CASE(test_token_lives_on) {
     begin();
     session.service.expires_in = 600;
-    session_start_transfer();
     for (int i = 0; i < 4; i++) {
         put("in its life", MST_OK, 200);
         session_run(100000);
@@ -737,7 +715,6 @@ TEST_CASE(test_local_errors) {
         session.port.flags = entropy == 0 ? 0 : session.port.flags;
         session.mock.plan.clock_unset = entropy == 0;
         session.mock.plan.entropy_none = entropy == 1;
-        session_start_transfer();
         put("local", entropy ? MST_ERR_ENTROPY : MST_ERR_CLOCK, 0);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     }
@@ -750,7 +727,6 @@ static void keep_alive(unsigned flags) {
 
     begin();
     session.port.flags |= flags;
-    session_start_transfer();
     for (int i = 0; i < 5; i++) {
         put("in a row", MST_OK, 200);
         session_run(1000);
@@ -785,7 +761,6 @@ TEST_CASE(test_keep_alive) {
 TEST_CASE(test_idle_ends_in_an_error) {
     for (int forged = 0; forged < 2; forged++) {
         begin_over(true);
-        session_start_transfer();
         put("first", MST_OK, 200);
         if (forged) {
             (void)mst_mock_write(&session.mock, 0, "noise noise", 11);
@@ -806,7 +781,6 @@ TEST_CASE(test_connection_close) {
     for (size_t i = 0; i < COUNT(headers); i++) {
         begin();
         session.service.address.headers = headers[i];
-        session_start_transfer();
         for (int n = 0; n < 3; n++) {
             put("each its own", MST_OK, 200);
             session_run(10);
@@ -823,7 +797,6 @@ TEST_CASE(test_below_tls) {
     memset(nickname, 1, MST_ADDRESS_TEXT_MAX); /* more than one record */
     session.request =
         (struct mst_address_request){.id = "x", .nickname = nickname};
-    session_start_transfer();
     for (int i = 0; i < 3; i++) {
         put("below TLS", MST_OK, 200);
         session_run(i == 1 ? SESSION_MINUTE : 100);
@@ -835,7 +808,6 @@ TEST_CASE(test_below_tls) {
 TEST_CASE(test_again_after_a_lasting_failure) {
     begin_over(true);
     session.request = (struct mst_address_request){.id = "x"};
-    session_start_transfer();
     session_put_and_wait("localhost");
     session_run(SESSION_MINUTE);
     session_certificate("unknown");
@@ -844,4 +816,4 @@ TEST_CASE(test_again_after_a_lasting_failure) {
     put("good again", MST_OK, 200);
 }
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)

@@ -694,7 +694,6 @@ TEST_CASE(test_trace_sees_no_secret) {
         session.config.trace = trace;
         session.config.flags |= MST_TRACE_ALL;
         session.mock.plan.send_max = sizes[i];
-        session_start_transfer();
         put_well("traced");
         snprintf(expected, sizeof expected, "%s", session.service.put);
         token = strstr(expected, SERVICE_ADDRESS_TOKEN);

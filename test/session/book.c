@@ -117,8 +117,7 @@ TEST_CASE(test_updates_before_the_snapshot) {
     for (int resync = 0; resync < 2; resync++) {
         session_begin();
         service->rules.no_snapshot = resync == 0;
-        session_start_all();
-        session_run(5000);
+        session_start_and_run(5000);
         if (resync == 1) {
             service->rules.no_snapshot = true;
             session_resync(MST_MARKET_DATA, "BTCUSD");

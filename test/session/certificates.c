@@ -150,8 +150,6 @@ static const struct certificate certificates[] = {
     {"signed with SHA-1", .digest = "sha1", .errors = UNFIT},
 };
 
-static char folder[64];
-
 /* Makes one: NAME.pem, followed by its issuer's, and NAME.key. */
 static bool make(const struct certificate *c) {
     static const char script[] =
@@ -173,7 +171,7 @@ static bool make(const struct certificate *c) {
         "  -startdate ${1}0101000000Z -enddate ${2}0101000000Z\n"
         "! %s || cat \"$issuer.pem\" >>new.pem\n"
         "mv new.pem \"$name.pem\"\n";
-    return system(printed(script, folder, c->name,
+    return system(printed(script, tls_folder, c->name,
                           c->issuer != NULL ? c->issuer : "ca",
                           c->key != NULL ? c->key : "ec",
                           c->subject != NULL ? c->subject : "x",
@@ -184,22 +182,16 @@ static bool make(const struct certificate *c) {
 }
 
 static int make_certificates(void **state) {
-    bool made = tls_make_certificates(folder, NAMES);
+    bool made = tls_make_certificates(NAMES);
 
     (void)state;
     for (size_t i = 0; i < COUNT(certificates) && made; i++) {
         made = make(&certificates[i]);
         if (!made) {
-            print_error("  %s: see %s/log\n", certificates[i].name, folder);
+            print_error("  %s: see %s/log\n", certificates[i].name, tls_folder);
         }
     }
     return made ? 0 : -1;
-}
-
-static int remove_certificates(void **state) {
-    (void)state;
-    tls_remove_certificates(folder);
-    return 0;
 }
 
 /* ---- a session of either client ---- */
@@ -222,12 +214,12 @@ static int tear_down(void **state) {
 }
 
 static void begin(enum client client) {
-    const char *ca = printed("%s/%s.pem", folder, anchor);
+    const char *ca = printed("%s/%s.pem", tls_folder, anchor);
 
     end();
     session_begin();
     session.port.flags = 0;
-    assert_true(tls_anchor_load(&session.anchor, folder, anchor));
+    assert_true(tls_anchor_load(&session.anchor, anchor));
     if (client == OPENSSL) {
         session.config.anchors = NULL;
         session.config.anchors_len = 0;
@@ -241,7 +233,7 @@ static void begin(enum client client) {
 static void begin_with(enum client client, const char *certificate,
                        int version) {
     begin(client);
-    openssl_peer_init(&peer, &session.mock, folder, certificate, version);
+    openssl_peer_init(&peer, &session.mock, certificate, version);
     session.service.core.sink =
         (struct mst_mock_sink){&peer, openssl_peer_write, openssl_peer_end};
 }
@@ -273,7 +265,7 @@ static void expect_certificate(const struct certificate *c, enum client client,
     session_start_all();
     if (c->errors[client] != 0) {
         expect_refused(name, c->errors[client]);
-        openssl_peer_anew(&peer, folder, "localhost", version);
+        openssl_peer_anew(&peer, "localhost", version);
     }
     session_expect_subscribed(15 * SESSION_MINUTE, "%s", name);
 }
@@ -378,7 +370,7 @@ TEST_CASE(test_what_an_anchor_says) {
 /* A BearSSL server, which sends any certificate. */
 static void begin_below(enum client client, const char *certificate) {
     begin(client);
-    assert_true(tls_identity_load(&session.identity, folder, certificate));
+    assert_true(tls_identity_load(&session.identity, certificate));
     tls_peer_init(&session.tls, &session.mock, &session.identity);
     session.service.core.sink =
         (struct mst_mock_sink){&session.tls, tls_peer_write, tls_peer_end};
@@ -427,7 +419,7 @@ TEST_CASE(test_usage_that_is_no_list) {
 TEST_CASE(test_more_than_the_chain) {
     static struct tls_identity other;
 
-    assert_true(tls_identity_load(&other, folder, "for clients alone"));
+    assert_true(tls_identity_load(&other, "for clients alone"));
     for (int client = 0; client < CLIENTS; client++) {
         begin_below((enum client)client, "good");
         session.identity.chain[1] = other.chain[0];
@@ -473,7 +465,7 @@ TEST_CASE(test_subject_hides_nothing) {
     EVP_PKEY *ca;
     FILE *file;
 
-    assert_non_null(file = fopen(printed("%s/ca.key", folder), "r"));
+    assert_non_null(file = fopen(printed("%s/ca.key", tls_folder), "r"));
     assert_non_null(ca = PEM_read_PrivateKey(file, NULL, NULL, NULL));
     fclose(file);
     for (size_t i = 0; i < COUNT(titles); i++) {
@@ -516,4 +508,4 @@ TEST_CASE(test_the_server_is_named) {
     expect_int("handshakes", 2, peer.full);
 }
 
-RUN_WITH(expect_begin, tear_down, make_certificates, remove_certificates)
+RUN_WITH(expect_begin, tear_down, make_certificates, tls_remove_certificates)

@@ -353,4 +353,4 @@ TEST_CASE(test_slow_caller) {
     expect_prompt("a slow caller");
 }
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)

@@ -303,4 +303,4 @@ TEST_CASE(test_sleep_is_bounded) {
                     23 * SESSION_DAY, 24 * SESSION_DAY);
 }
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)

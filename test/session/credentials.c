@@ -127,8 +127,7 @@ TEST_CASE(test_replaced_while_writing) {
     for (size_t at = 0; at < 450; at += 9) {
         begin();
         session_stall_after(at);
-        session_start_all();
-        session_run(500);
+        session_start_and_run(500);
         replace(SERVICE_ID, SERVICE_SECRET);
         session_unstall();
         session_expect_subscribed(10000, "at %zu", at);

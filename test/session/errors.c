@@ -445,8 +445,7 @@ TEST_CASE(test_unauthorized) {
 
 /* The error is reported once, and attempts are rare. */
 static void permanent_expect(const char *name) {
-    session_start_all();
-    session_run(2 * SESSION_HOUR);
+    session_start_and_run(2 * SESSION_HOUR);
     expect_int(name, 1, session.seen.events[MST_EVENT_CLOSED]);
     expect_int(name, true, session.seen.closed.permanent);
     /* At intervals of five minutes, or less with full jitter. */

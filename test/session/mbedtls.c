@@ -238,4 +238,4 @@ TEST_CASE(test_init) {
     mst_mbedtls_free(&it);
 }
 
-RUN_WITH(expect_begin, tear_down, make_certificates, remove_certificates)
+RUN_WITH(expect_begin, tear_down, make_certificates, tls_remove_certificates)

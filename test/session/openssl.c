@@ -19,7 +19,6 @@
 
 static struct mst_port below;
 static struct openssl_peer peer;
-static char folder[64];
 
 #ifndef OF_MBEDTLS /* differences from mbedTLS */
 #define RESUME_S MST_OPENSSL_RESUME_S
@@ -67,17 +66,11 @@ static int make_certificates(void **state) {
     (void)state;
     unsetenv("SSL_CERT_FILE");
     return tls_make_certificates(
-               folder, "DNS:" SERVICE_AUTH_HOST ",DNS:" SERVICE_WS_HOST
-                       ",DNS:" SERVICE_API_HOST ",IP:" ADDRESS
-                       ",IP:2001:db8::a:0:7,IP:fe80::,IP:::ffff:192.0.2.7")
+               "DNS:" SERVICE_AUTH_HOST ",DNS:" SERVICE_WS_HOST
+               ",DNS:" SERVICE_API_HOST ",IP:" ADDRESS
+               ",IP:2001:db8::a:0:7,IP:fe80::,IP:::ffff:192.0.2.7")
                ? 0
                : -1;
-}
-
-static int remove_certificates(void **state) {
-    (void)state;
-    tls_remove_certificates(folder);
-    return 0;
 }
 
 static void end(void) {
@@ -106,13 +99,13 @@ static void begin_trusting(const char *ca, const char *certificate,
     begin_port(ca);
     session.config.anchors = NULL;
     session.config.anchors_len = 0;
-    openssl_peer_init(&peer, &session.mock, folder, certificate, version);
+    openssl_peer_init(&peer, &session.mock, certificate, version);
     session.service.core.sink =
         (struct mst_mock_sink){&peer, openssl_peer_write, openssl_peer_end};
 }
 
 static void begin(const char *certificate, int version) {
-    begin_trusting(printed("%s/ca.pem", folder), certificate, version);
+    begin_trusting(printed("%s/ca.pem", tls_folder), certificate, version);
 }
 
 static void expect_handshakes(const char *name, unsigned full,
@@ -190,8 +183,7 @@ TEST_CASE(test_cuts) {
         session_expect_subscribed(5000, "cut at %d", (int)offset);
         begin("localhost", version_of(offset));
         stall_after((size_t)offset / 3);
-        session_start_all();
-        session_run(1000);
+        session_start_and_run(1000);
         session_unstall();
         session_expect_subscribed(5000, "stalled at %d", (int)offset / 3);
     }
@@ -199,7 +191,7 @@ TEST_CASE(test_cuts) {
 
 /* Without TLS the layer passes everything through. */
 TEST_CASE(test_plain) {
-    begin_port(printed("%s/ca.pem", folder));
+    begin_port(printed("%s/ca.pem", tls_folder));
     session.config.ws_url = "ws://" SERVICE_WS_HOST;
     session.config.auth_url = "http://" SERVICE_AUTH_HOST;
     session.config.flags |= MST_ALLOW_PLAIN;
@@ -242,7 +234,7 @@ static void certificate_expect(const char *certificate, int error, int detail) {
                        session.seen.closed.clock_s);
         }
         expect_handshakes(certificate, 0, 0);
-        openssl_peer_anew(&peer, folder, "localhost", versions[i]);
+        openssl_peer_anew(&peer, "localhost", versions[i]);
         session_expect_subscribed(15 * SESSION_MINUTE, "%s", certificate);
     }
 }
@@ -279,8 +271,7 @@ TEST_CASE(test_no_clock) {
         begin("localhost", 0);
         session.mock.plan.clock_unset = i == 0;
         mst_mock_set_wall(&session.mock, i == 0 ? MST_MOCK_WALL_NS : 0);
-        session_start_all();
-        session_run(SESSION_MINUTE);
+        session_start_and_run(SESSION_MINUTE);
         session_expect_closed("clock", MST_ERR_CLOCK, MST_STATE_RESOLVE);
         expect_int("connections", 0, session.mock.connects);
         session.mock.plan.clock_unset = false;
@@ -351,8 +342,7 @@ TEST_CASE(test_answers) {
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin("localhost", 0);
         peer.silent = true;
-        session_start_all();
-        session_run(10);
+        session_start_and_run(10);
         mst_mock_write(&session.mock, 0, cases[i].answer, cases[i].len);
         session_until_closed("answer", 1000, cases[i].error, STAGE);
         if (cases[i].detail != 0) {
@@ -469,8 +459,7 @@ static void next_opened(void *context, int link,
                         const struct mst_endpoint *endpoint) {
     (void)context;
     openssl_peer_anew(
-        &peer, folder,
-        session.mock.connects == 1 ? next_certificate : "localhost", 0);
+        &peer, session.mock.connects == 1 ? next_certificate : "localhost", 0);
     peer.silent = session.mock.connects == 1 &&
                   strcmp(next_certificate, "localhost") == 0;
     next_peer.opened(&peer, link, endpoint);
@@ -525,7 +514,7 @@ TEST_CASE(test_full_again) {
         session.service.token_body = SERVICE_ENDLESS;
         session_open();
         reconnect("resumed", MST_ERR_EOF);
-        openssl_peer_anew(&peer, folder, "localhost", versions[i]);
+        openssl_peer_anew(&peer, "localhost", versions[i]);
         reconnect("forgotten", MST_ERR_EOF);
         expect_handshakes("forgotten", 3, 1);
         reconnect("resumed", MST_ERR_EOF);
@@ -535,7 +524,7 @@ TEST_CASE(test_full_again) {
             reconnect("within a day", MST_ERR_EOF);
         }
         expect_handshakes("within a day", 3, 25);
-        openssl_peer_certificate(&peer, folder, "expired");
+        openssl_peer_certificate(&peer, "expired");
         session_run(SESSION_HOUR);
         session_break(MST_ERR_EOF);
         session_until_closed("expired", SESSION_MINUTE, MST_ERR_TLS_TIME,
@@ -844,7 +833,7 @@ TEST_CASE(test_anchors) {
 
     (void)UI_method_set_opener(asking, ask);
     UI_set_default_method(asking);
-    assert_non_null(file = fopen(printed("%s/ca.pem", folder), "r"));
+    assert_non_null(file = fopen(printed("%s/ca.pem", tls_folder), "r"));
     size_t len = fread(ca, 1, sizeof ca, file);
     assert_int_equal(fclose(file), 0);
     for (size_t i = 0; i < 2 * COUNT(cases); i++) {
@@ -874,7 +863,7 @@ TEST_CASE(test_anchors) {
     expect_int("asked for a password", 0, asked);
     UI_set_default_method(UI_OpenSSL());
     UI_destroy_method(asking);
-    begin_trusting(printed("%s/localhost.pem", folder), "localhost", 0);
+    begin_trusting(printed("%s/localhost.pem", tls_folder), "localhost", 0);
     expect_int("no issuers", 1, secured.anchors.leaves);
     expect_int("is trusted itself", 1, shake(SERVICE_WS_HOST, 443));
 }
@@ -904,7 +893,7 @@ TEST_CASE(test_init) {
     assert_int_equal(init("/nowhere"), MST_ERR_ANCHORS);
     assert_true(ERR_SYSTEM_ERROR(it.anchors.detail));
     assert_int_equal(init(""), MST_ERR_ANCHORS);
-    assert_int_equal(init(printed("%s/localhost.key", folder)),
+    assert_int_equal(init(printed("%s/localhost.key", tls_folder)),
                      MST_ERR_ANCHORS);
     assert_false(ERR_SYSTEM_ERROR(it.anchors.detail));
     assert_int_equal(init("/dev/zero"), MST_ERR_ANCHORS); /* endless */
@@ -924,5 +913,5 @@ TEST_CASE(test_init) {
     assert_int_equal(init(NULL), MST_ERR_ARGUMENT);
 }
 
-RUN_WITH(expect_begin, tear_down, make_certificates, remove_certificates)
+RUN_WITH(expect_begin, tear_down, make_certificates, tls_remove_certificates)
 #endif

@@ -113,12 +113,9 @@ TEST_CASE(test_refusals) {
         begin(NULL, "http://user:secret@proxy.example");
         proxy_peer.answer = cases[i].answer;
         session_start();
-        if (!session_until(MST_EVENT_CLOSED, SESSION_MINUTE)) {
-            expect_failed("%s: goes on", name);
-        }
-        expect_int(name, cases[i].error, session.seen.closed.error);
+        session_until_closed(name, SESSION_MINUTE, cases[i].error,
+                             MST_STATE_CONNECT);
         expect_int(name, cases[i].detail, session.seen.closed.detail);
-        expect_int(name, MST_STATE_CONNECT, session.seen.closed.stage);
         expect_int(name, cases[i].error == MST_ERR_PROXY_LOGIN,
                    session.seen.closed.permanent);
         expect_int(name, 0, session.service.tokens.count);
@@ -140,10 +137,10 @@ TEST_CASE(test_long_head) {
             printed(HEAD "%s\r\nX: %*s\r\n\r\n%s", i < 2 ? "403 No" : "100 ",
                     fills[i], "", i < 2 ? "" : HEAD "403 No\r\n\r\n");
         session_start();
-        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-        expect_int("long head",
-                   i % 2 == 0 ? MST_ERR_PROXY_REFUSED : MST_ERR_PROXY_ANSWER,
-                   session.seen.closed.error);
+        session_until_closed("long head", SESSION_MINUTE,
+                             i % 2 == 0 ? MST_ERR_PROXY_REFUSED
+                                        : MST_ERR_PROXY_ANSWER,
+                             MST_STATE_CONNECT);
     }
 }
 
@@ -567,4 +564,4 @@ TEST_CASE(test_longest) {
     assert_string_equal(proxy_peer.request + len - 4, "\r\n\r\n");
 }
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)

@@ -12,13 +12,19 @@ static struct service *const service = &session.service;
 static struct service_rules *const rules = &session.service.rules;
 static const struct mst_book *const book = &session.books[0];
 
+/* Runs for ms, and expects BTCUSD's book to have this state then. */
+static void run_to_book(uint32_t ms, const char *name,
+                        enum mst_book_state expected) {
+    session_run(ms);
+    session_expect_book(name, expected, book);
+}
+
 /* Begins with a live book of BTCUSD. */
 static void begin_with_a_book(void) {
     session_begin();
     session_start();
     assert_int_equal(session_wish(MST_MARKET_DATA, "BTCUSD"), 0);
-    session_run(3000);
-    session_expect_book("begins", MST_BOOK_LIVE, book);
+    run_to_book(3000, "begins", MST_BOOK_LIVE);
 }
 
 /* Refuses a market (NULL: all), in requests of this type (NULL: all). */
@@ -78,8 +84,7 @@ TEST_CASE(test_refused_unsubscribe_of_a_resync) {
         session_resync(MST_MARKET_DATA, "BTCUSD");
         session_run(once ? 300 : 20000);
         rules->fail_code = NULL;
-        session_run(SESSION_MINUTE);
-        session_expect_book(codes[i / 2], MST_BOOK_LIVE, book);
+        run_to_book(SESSION_MINUTE, codes[i / 2], MST_BOOK_LIVE);
         expect_int("a fresh snapshot", true,
                    service->subscribes > 1 && !session.client.stream.audit);
         assert_in_range(service->requests.count, 3, 40);
@@ -109,8 +114,8 @@ TEST_CASE(test_missed_while_unsubscribing_is_refused) {
         }
         session_run(20000);
         rules->error = NULL;
-        session_run(2 * MST_RESYNC_EVERY_MS);
-        session_expect_book(number ? "number" : "wish", MST_BOOK_LIVE, book);
+        run_to_book(2 * MST_RESYNC_EVERY_MS, number ? "number" : "wish",
+                    MST_BOOK_LIVE);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     }
 }
@@ -123,10 +128,8 @@ TEST_CASE(test_snapshot_behind_an_unsubscribe) {
     assert_true(session_until(MST_EVENT_RESPONSE, 2000));
     expect_int("ended", false, service_has(service, "market_data", "BTCUSD"));
     service_text(service, BOOK_MESSAGE("SNAPSHOT", LEVEL("7", "1"), ""));
-    session_run(10);
-    session_expect_book("too late", MST_BOOK_STALE, book);
-    session_run(5000);
-    session_expect_book("anew", MST_BOOK_LIVE, book);
+    run_to_book(10, "too late", MST_BOOK_STALE);
+    run_to_book(5000, "anew", MST_BOOK_LIVE);
     expect_int("depth", 3, mst_book_depth(book, MST_BID));
     expect_int("subscribes", 2, service->subscribes);
 }
@@ -177,8 +180,7 @@ TEST_CASE(test_unsubscribe_refused_for_good) {
 TEST_CASE(test_passing_refusal_is_asked_again) {
     session_begin();
     refuse("BTCUSD", NULL, "INTERNAL_SERVER_ERROR");
-    session_start_all();
-    session_run(2000);
+    session_start_and_run(2000);
     uint64_t first_ms = service->requests.last_ms;
     expect_int("requests", 1, asked());
     expect_int("the others", 4, service_len(service));
@@ -202,13 +204,11 @@ TEST_CASE(test_passing_refusal_is_asked_again) {
 TEST_CASE(test_lasting_refusal_is_asked_again_slowly) {
     session_begin();
     refuse("BTCUSD", NULL, "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION");
-    session_start_all();
-    session_run(SESSION_HOUR - SESSION_MINUTE);
+    session_start_and_run(SESSION_HOUR - SESSION_MINUTE);
     expect_int("requests", 1 + 60 / 5 - 1, asked());
     rules->fail_code = NULL;
     expect_int("resync", 0, session_resync(MST_MARKET_DATA, "BTCUSD"));
-    session_run(3000);
-    session_expect_book("asked by the caller", MST_BOOK_LIVE, book);
+    run_to_book(3000, "asked by the caller", MST_BOOK_LIVE);
 }
 
 /* The service refuses every request that contains one of the markets. The other
@@ -251,8 +251,7 @@ TEST_CASE(test_confused_for_a_while) {
         session_begin();
         rules->error = codes[i / 3];
         rules->shape = (enum service_shape)(i % 3);
-        session_start_all();
-        session_run(20000);
+        session_start_and_run(20000);
         expect_int(codes[i / 3], false, session_subscribed());
         rules->error = NULL;
         session_expect_subscribed(5 * SESSION_MINUTE + 10000, "%s",
@@ -270,8 +269,7 @@ TEST_CASE(test_all_refused_for_an_hour) {
         session_begin();
         rules->error = codes[i];
         rules->error_type = "subscribe";
-        session_start_all();
-        session_run(SESSION_HOUR);
+        session_start_and_run(SESSION_HOUR);
         assert_in_range(service->upgrades.count, 60 / 7, 60 / 5 + 1);
         assert_true(service->upgrades.gap_min_ms >= 5 * SESSION_MINUTE);
         session_expect_closed("of no use", MST_ERR_SERVICE, MST_STATE_OPEN);
@@ -320,8 +318,7 @@ TEST_CASE(test_backoff_where_nothing_is_subscribed) {
 TEST_CASE(test_refused_but_listed) {
     session_begin();
     refuse("BTCUSD", NULL, "UNKNOWN_CHANNEL");
-    session_start_all();
-    session_run(3000);
+    session_start_and_run(3000);
     service_add(service, "execution_data", "BTCUSD");
     rules->fail_code = NULL;
     assert_int_equal(session_list(), 0);
@@ -357,8 +354,7 @@ TEST_CASE(test_one_market_fails_for_an_hour) {
     session_begin();
     rules->error = "INTERNAL_SERVER_ERROR";
     rules->error_market = "ETHUSD";
-    session_start_all();
-    session_run(SESSION_MINUTE);
+    session_start_and_run(SESSION_MINUTE);
     for (int minute = 1; minute < 60; minute++) {
         session_expect_book("the other", MST_BOOK_LIVE, book);
         session_run(SESSION_MINUTE);
@@ -381,11 +377,9 @@ TEST_CASE(test_bad_message_again) {
     /* Far apart: each causes a resync. */
     for (unsigned i = 1; i <= 5; i++) {
         service_text(service, BAD_UPDATE);
-        session_run(10);
-        session_expect_book("bad message", MST_BOOK_STALE, book);
+        run_to_book(10, "bad message", MST_BOOK_STALE);
         expect_int("reason", MST_BOOK_NUMBER, mst_book_reason(book));
-        session_run(5000);
-        session_expect_book("mended", MST_BOOK_LIVE, book);
+        run_to_book(5000, "mended", MST_BOOK_LIVE);
         expect_int("resyncs", i, stats->resyncs);
         session_run(MST_RESYNC_EVERY_MS);
     }
@@ -394,21 +388,16 @@ TEST_CASE(test_bad_message_again) {
     unsigned before = stats->resyncs;
     for (unsigned i = 1; i <= MST_RESYNCS_MAX + 2; i++) {
         service_text(service, BAD_UPDATE);
-        session_run(5000);
-        session_expect_book(
-            "within the budget, or past it",
-            i <= MST_RESYNCS_MAX ? MST_BOOK_LIVE : MST_BOOK_STALE, book);
+        run_to_book(5000, "within the budget, or past it",
+                    i <= MST_RESYNCS_MAX ? MST_BOOK_LIVE : MST_BOOK_STALE);
     }
     expect_int("at once", MST_RESYNCS_MAX, stats->resyncs - before);
     expect_int("reason", MST_BOOK_NUMBER, mst_book_reason(book));
-    session_run(MST_RESYNC_EVERY_MS);
-    session_expect_book("once more", MST_BOOK_LIVE, book);
+    run_to_book(MST_RESYNC_EVERY_MS, "once more", MST_BOOK_LIVE);
     expect_int("once more", MST_RESYNCS_MAX + 1, stats->resyncs - before);
     service_text(service, BAD_UPDATE);
-    session_run(5000);
-    session_expect_book("too early", MST_BOOK_STALE, book);
-    session_run(MST_RESYNC_EVERY_MS);
-    session_expect_book("mended", MST_BOOK_LIVE, book);
+    run_to_book(5000, "too early", MST_BOOK_STALE);
+    run_to_book(MST_RESYNC_EVERY_MS, "mended", MST_BOOK_LIVE);
     expect_int("in all", MST_RESYNCS_MAX + 2, stats->resyncs - before);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
@@ -437,12 +426,10 @@ TEST_CASE(test_old_snapshot_after_a_bad_message) {
         session_run(0);
         service_book(service, "BTCUSD", "SNAPSHOT", time_ns,
                      bids[i % COUNT(bids)], LEVEL("101", "1"));
-        session_run(0);
-        session_expect_book("not asked for anew", MST_BOOK_STALE, book);
+        run_to_book(0, "not asked for anew", MST_BOOK_STALE);
         service->rules.no_snapshot = false;
         session_resync(MST_MARKET_DATA, "BTCUSD");
-        session_run(5000);
-        session_expect_book("asked for anew", MST_BOOK_LIVE, book);
+        run_to_book(5000, "asked for anew", MST_BOOK_LIVE);
     }
 }
 
@@ -463,8 +450,7 @@ TEST_CASE(test_number_in_every_snapshot) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     rules->bids = NULL;
     session_resync(MST_MARKET_DATA, "BTCUSD");
-    session_run(5000);
-    session_expect_book("once it can be kept", MST_BOOK_LIVE, book);
+    run_to_book(5000, "once it can be kept", MST_BOOK_LIVE);
 }
 
 /* A book without a subscription is not live. */
@@ -481,8 +467,7 @@ TEST_CASE(test_book_that_is_given_back) {
     session_run(5000);
     service_book(service, "BTCUSD", "UPDATE", mst_mock_wall(&session.mock),
                  LEVEL("1", "1"), "");
-    session_run(100);
-    session_expect_book("before the snapshot", MST_BOOK_BUILDING, book);
+    run_to_book(100, "before the snapshot", MST_BOOK_BUILDING);
     expect_int("nothing of before", 0, mst_book_depth(book, MST_BID));
 
     begin_with_a_book();
@@ -500,9 +485,8 @@ TEST_CASE(test_book_of_a_stream_that_closes) {
         } else {
             service_close(service, 1001, "");
         }
-        session_run(50);
-        session_expect_book(ours ? "closed by us" : "closed by the service",
-                            MST_BOOK_STALE, book);
+        run_to_book(50, ours ? "closed by us" : "closed by the service",
+                    MST_BOOK_STALE);
         session_unstall();
     }
 }

@@ -87,6 +87,13 @@ static void expect_some(const char *name, enum mst_event_type type,
     }
 }
 
+/* Runs for ms, and expects at least as many events of this type by then. */
+static void run_to_some(uint32_t ms, const char *name, enum mst_event_type type,
+                        uint64_t least) {
+    played_run(ms);
+    expect_some(name, type, least);
+}
+
 /* Ends a stream that broke, and was opened again. */
 static void end_recovered(const char *name, uint64_t breaks) {
     expect_some(name, MST_EVENT_CLOSED, breaks);
@@ -96,8 +103,7 @@ static void end_recovered(const char *name, uint64_t breaks) {
 
 static void clean_stream(void) {
     begin_stream();
-    played_run(SESSION_MINUTE);
-    expect_some("clean", MST_EVENT_PART, 100);
+    run_to_some(SESSION_MINUTE, "clean", MST_EVENT_PART, 100);
     end("a clean stream");
 }
 
@@ -145,8 +151,7 @@ static void outages(void) {
         played_run(SESSION_MINUTE);
     }
     service_close(&session.service, 1012, "a restart");
-    played_run(SESSION_MINUTE);
-    expect_some("outages", MST_EVENT_OPEN, 4);
+    run_to_some(SESSION_MINUTE, "outages", MST_EVENT_OPEN, 4);
     expect_some("outages", MST_EVENT_CLOSED, 10);
     end("outages");
 }
@@ -164,8 +169,7 @@ static void hangs(void) {
             state == MST_STATE_CONNECT ? MST_MOCK_NEVER : 0;
         session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 700;
         session_hang((enum mst_state)state);
-        played_run(2 * SESSION_MINUTE);
-        expect_some(name, MST_EVENT_CLOSED, 1);
+        run_to_some(2 * SESSION_MINUTE, name, MST_EVENT_CLOSED, 1);
         session_hang(MST_STATE_OFF);
         session.mock.plan.connect_error[1] = 0;
         played_run(3 * SESSION_MINUTE);
@@ -226,11 +230,9 @@ static void token_kinds(void) {
 
     begin_stream();
     session.service.token_value = repeated("x", MST_TOKEN_MAX + 1);
-    played_run(10 * SESSION_MINUTE);
-    expect_some("large", MST_EVENT_CLOSED, 1);
+    run_to_some(10 * SESSION_MINUTE, "large", MST_EVENT_CLOSED, 1);
     session.service.token_value = NULL;
-    played_run(10 * SESSION_MINUTE);
-    expect_some("large", MST_EVENT_OPEN, 1);
+    run_to_some(10 * SESSION_MINUTE, "large", MST_EVENT_OPEN, 1);
     end("a large token");
 
     begin();
@@ -242,8 +244,7 @@ static void token_kinds(void) {
              " first\"}"),
         2, 0);
     start_client();
-    played_run(1000);
-    expect_some("less scope", MST_EVENT_CLOSED, 1);
+    run_to_some(1000, "less scope", MST_EVENT_CLOSED, 1);
     assert_non_null(strstr(text_get(&played.events), "\"fourth\""));
     session.service.core.wrong[0] = '\0'; /* the scope is unusual */
     end("less scope than asked for");
@@ -301,8 +302,7 @@ static void messages(void) {
     service_frame(&session.service, 0xF0, 1, "", 0);
     played_run(10000);
     service_frame(&session.service, 0x80, 1, "\xFF\xFE", 2);
-    played_run(10000);
-    expect_some("messages", MST_EVENT_ERROR, 2);
+    run_to_some(10000, "messages", MST_EVENT_ERROR, 2);
     expect_some("messages", MST_EVENT_SERVICE_ERROR, 1);
     expect_some("messages", MST_EVENT_CLOSED, 2);
     end("messages");
@@ -344,11 +344,9 @@ static void stalls(void) {
     service_frame(&session.service, 0x80, 9, "again", 5); /* must wait */
     played_run(29000);
     session.mock.plan.send_stall = false;
-    played_run(SESSION_MINUTE);
-    expect_some("stalls", MST_EVENT_PART, 50);
+    run_to_some(SESSION_MINUTE, "stalls", MST_EVENT_PART, 50);
     mst_mock_freeze(&session.mock, 0);
-    played_run(5 * SESSION_MINUTE);
-    expect_some("stalls", MST_EVENT_OPEN, 2);
+    run_to_some(5 * SESSION_MINUTE, "stalls", MST_EVENT_OPEN, 2);
     end("stalls");
 }
 
@@ -394,8 +392,7 @@ static void stored_token(void) {
     session.port.token_load = session_token_load;
     service_answer(&session.service.upgrade, SERVICE_EMPTY("403 No"), 1, 0);
     start_client();
-    played_run(SESSION_MINUTE);
-    expect_some("stored", MST_EVENT_OPEN, 1);
+    run_to_some(SESSION_MINUTE, "stored", MST_EVENT_OPEN, 1);
     recorder_replaced(&played.recorder, RECORDING_CREDENTIALS, 0, false);
     session_new_credentials(session_access());
     played_run(1000);
@@ -404,8 +401,7 @@ static void stored_token(void) {
     recorder_replaced(&played.recorder, RECORDING_ANCHORS, 0, false);
     session_new_anchors(session_access());
     service_end(&session.service, MST_ERR_RESET);
-    played_run(SESSION_MINUTE);
-    expect_some("stored", MST_EVENT_OPEN, 3);
+    run_to_some(SESSION_MINUTE, "stored", MST_EVENT_OPEN, 3);
     end("a stored token, then others");
 }
 
@@ -433,16 +429,14 @@ static void wiped(void) {
     recorder_call(&played.recorder, RECORDING_WIPE, 0);
     mst_client_wipe(&session.client);
     start_client();
-    played_run(SESSION_MINUTE);
-    expect_some("wiped", MST_EVENT_OPEN, 2);
+    run_to_some(SESSION_MINUTE, "wiped", MST_EVENT_OPEN, 2);
     end("wiped and made anew");
 }
 
 static void rotating(void) {
     begin();
     start_pair(10 * SESSION_MINUTE);
-    played_run(SESSION_HOUR);
-    expect_some("a pair", MST_EVENT_LEADER, 3);
+    run_to_some(SESSION_HOUR, "a pair", MST_EVENT_LEADER, 3);
     recorder_call(&played.recorder, RECORDING_ROTATE, 0);
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
     played_run(1000);
@@ -466,8 +460,7 @@ static void standby(void) {
     mst_mock_freeze(&session.mock, 1);
     played_run(5 * SESSION_MINUTE);
     service_restart(&session.service, MST_ERR_EOF);
-    played_run(SESSION_MINUTE);
-    expect_some("standby", MST_EVENT_LEADER, 1);
+    run_to_some(SESSION_MINUTE, "standby", MST_EVENT_LEADER, 1);
     end("hot standby");
 }
 
@@ -501,13 +494,11 @@ static void sharing(void) {
     }
     played.count = SHARING;
     service_answer(&session.service.token, replies[9], 1, 0);
-    played_run(2 * SESSION_MINUTE);
-    expect_some("sharing", MST_EVENT_OPEN, SHARING);
+    run_to_some(2 * SESSION_MINUTE, "sharing", MST_EVENT_OPEN, SHARING);
     recorder_replaced(&played.recorder, RECORDING_CREDENTIALS, 5, true);
     session_new_credentials(&access);
     service_restart(&session.service, MST_ERR_RESET);
-    played_run(5 * SESSION_MINUTE);
-    expect_some("sharing", MST_EVENT_OPEN, 2 * SHARING);
+    run_to_some(5 * SESSION_MINUTE, "sharing", MST_EVENT_OPEN, 2 * SHARING);
     for (int i = 0; i < SHARING; i++) {
         recorder_call(&played.recorder, RECORDING_CLOSE, i);
         mst_close(&clients[i]);
@@ -522,8 +513,7 @@ static void certificates(void) {
     for (size_t i = 0; i < COUNT(names) && tls; i++) {
         begin_stream();
         session_certificate(names[i]);
-        played_run(2 * SESSION_MINUTE);
-        expect_some(names[i], MST_EVENT_CLOSED, 1);
+        run_to_some(2 * SESSION_MINUTE, names[i], MST_EVENT_CLOSED, 1);
         session_certificate("localhost");
         played_run(10 * SESSION_MINUTE);
         end_recovered(names[i], 1);
@@ -537,8 +527,7 @@ static void certificates(void) {
         played_run(SESSION_MINUTE);
         session.tls.truncate = true;
         service_end(&session.service, MST_ERR_EOF);
-        played_run(SESSION_MINUTE);
-        expect_some("forged", MST_EVENT_CLOSED, 2);
+        run_to_some(SESSION_MINUTE, "forged", MST_EVENT_CLOSED, 2);
         end("a forged record");
     }
 }
@@ -570,4 +559,4 @@ CASE(standby)
 CASE(sharing)
 CASE(certificates)
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)

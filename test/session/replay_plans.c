@@ -162,22 +162,14 @@ static void plan_play(void) {
     played_run(10000);
 }
 
-static char folder[64];
-
 static int begin_all(void **state) {
     (void)state;
-    return tls_make_certificates(folder, "DNS:" SERVICE_AUTH_HOST
-                                         ",DNS:" SERVICE_WS_HOST) &&
-                   tls_identity_load(&run.identity, folder, "localhost") &&
-                   tls_anchor_load(&run.anchor, folder, "ca")
+    return tls_make_certificates("DNS:" SERVICE_AUTH_HOST
+                                 ",DNS:" SERVICE_WS_HOST) &&
+                   tls_identity_load(&run.identity, "localhost") &&
+                   tls_anchor_load(&run.anchor, "ca")
                ? 0
                : -1;
-}
-
-static int end_all(void **state) {
-    (void)state;
-    tls_remove_certificates(folder);
-    return 0;
 }
 
 TEST_CASE(test_plans) {
@@ -196,4 +188,4 @@ TEST_CASE(test_plans) {
     print_message("%" PRIu64 " plans, %" PRIu64 " events\n", plans, run.events);
 }
 
-RUN_CASES(begin_all, end_all)
+RUN_CASES(begin_all, tls_remove_certificates)

@@ -33,6 +33,11 @@ static void expect_handshakes(const char *name, uint64_t full,
     expect_int(name, 0, session.tls.foreign);
 }
 
+static void reconnect_with(const char *name, uint64_t full, uint64_t offered) {
+    reconnect(name);
+    expect_handshakes(name, full, offered);
+}
+
 /* ---- resumption ---- */
 
 TEST_CASE(test_resumed) {
@@ -41,14 +46,12 @@ TEST_CASE(test_resumed) {
     expect_int("resumed", 0, session_stats()->resumed);
     for (unsigned i = 1; i <= 20; i++) {
         session_run(SESSION_MINUTE);
-        reconnect("resumed");
-        expect_handshakes("resumed", 2, i);
+        reconnect_with("resumed", 2, i);
         expect_int("resumed", i, session_stats()->resumed);
     }
     /* The token's host has a separate session. */
     session_run(SESSION_HOUR);
-    reconnect("next token");
-    expect_handshakes("next token", 2, 22);
+    reconnect_with("next token", 2, 22);
     expect_int("resumed", 22, session_stats()->resumed);
     expect_int("tokens", 2, session_stats()->tokens);
 }
@@ -75,8 +78,7 @@ TEST_CASE(test_hosts_of_one_hash) {
     session.config.ws_url = "wss://c.x:8444";
     session_open();
     expect_handshakes("two hosts", 2, 0);
-    reconnect("resumed");
-    expect_handshakes("resumed", 2, 1);
+    reconnect_with("resumed", 2, 1);
     session.service.core.wrong[0] = '\0'; /* hosts unknown to it */
 }
 
@@ -103,12 +105,10 @@ TEST_CASE(test_forgotten) {
     reconnect("resumed");
     session.tls.offer = TLS_FORGETS;
     session_run(SESSION_MINUTE);
-    reconnect("forgotten");
-    expect_handshakes("forgotten", 3, 2);
+    reconnect_with("forgotten", 3, 2);
     session.tls.offer = TLS_RESUMES;
     session_run(SESSION_MINUTE);
-    reconnect("resumed");
-    expect_handshakes("the new one", 3, 3);
+    reconnect_with("the new one", 3, 3);
     expect_int("resumed", 2, session_stats()->resumed);
 }
 
@@ -152,8 +152,7 @@ TEST_CASE(test_checked_again_by_the_wall_clock) {
         mst_mock_set_wall(&session.mock, mst_mock_wall(&session.mock) +
                                              steps_s[i] * 1000000000);
         expect_handshakes("opened", 2, 0);
-        reconnect("after a step");
-        expect_handshakes("after a step", i == 0 ? 2 : 3, i == 0 ? 1 : 0);
+        reconnect_with("after a step", i == 0 ? 2 : 3, i == 0 ? 1 : 0);
     }
 }
 
@@ -162,8 +161,7 @@ TEST_CASE(test_expired_meanwhile) {
     begin_open();
     session_certificate("expired");
     session_run(23 * SESSION_HOUR);
-    reconnect("not looked at");
-    expect_handshakes("not looked at", 2, 2);
+    reconnect_with("not looked at", 2, 2);
     session_run(SESSION_HOUR);
     service_end(&session.service, MST_ERR_EOF);
     session_run(SESSION_MINUTE);
@@ -201,8 +199,7 @@ TEST_CASE(test_forged_record) {
     expect_handshakes("forged", 3, 1);
     /* The token's host is not affected. */
     session_run(SESSION_HOUR);
-    reconnect("next token");
-    expect_handshakes("next token", 3, 3);
+    reconnect_with("next token", 3, 3);
 }
 
 /* Two links that rotate, with two hosts: each chain is checked once. */
@@ -277,8 +274,7 @@ static void anchors_of_a_stream(enum session_kind kind) {
     replace(true);
     session_run(SESSION_MINUTE);
     expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
-    reconnect("good");
-    expect_handshakes(name, 3, 0);
+    reconnect_with(name, 3, 0);
 
     replace(false);
     session_run(SESSION_MINUTE);
@@ -357,8 +353,7 @@ TEST_CASE(test_no_anchors) {
     expect_int("none", MST_ERR_ANCHORS,
                mst_access_set_anchors(&session.client.link.own,
                                       &session.anchor.anchor, 0));
-    reconnect("resumed");
-    expect_handshakes("nothing has happened", 2, 1);
+    reconnect_with("nothing has happened", 2, 1);
 }
 
 /* ---- secrets ---- */
@@ -456,7 +451,7 @@ TEST_CASE(test_forgotten_sessions_are_wiped) {
 
 int main(void) {
     return cases_run("resume", expect_begin, session_tear_down,
-                     session_certificates, session_no_certificates) +
+                     session_certificates, tls_remove_certificates) +
            cases_run("resume, with port/primitives", expect_begin,
                      session_tear_down, session_primitives,
                      session_no_primitives);

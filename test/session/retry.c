@@ -19,8 +19,7 @@ static uint32_t waited(enum place place) {
     const struct service_count *count =
         place == TOKEN ? &session.service.tokens : &session.service.upgrades;
 
-    session_start_all();
-    session_run(0);
+    session_start_and_run(0);
     expect_int("requests", 1, count->count);
     uint64_t first_ms = count->last_ms;
     memset(script, 0, sizeof *script);
@@ -90,8 +89,7 @@ TEST_CASE(test_only_once) {
     session_begin();
     session.service.upgrade.status = 503;
     session.service.upgrade.retry_s = 600;
-    session_start_all();
-    session_run(1000);
+    session_start_and_run(1000);
     expect_int("told", 600000, session.seen.closed.retry_ms);
     session.service.upgrade = (struct service_script){0};
     session.mock.plan.resolve_error = MST_ERR_RESOLVE;

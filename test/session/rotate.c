@@ -186,6 +186,12 @@ static int old_link(void) {
     return (int)session.pair.leads;
 }
 
+/* Begins a rotation, and runs while books change. */
+static void rotate_and_run(uint32_t ms) {
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    run_changing(ms);
+}
+
 /* ---- no faults ---- */
 
 TEST_CASE(test_no_gap) {
@@ -214,11 +220,9 @@ TEST_CASE(test_by_call) {
     new_pair();
     for (uint32_t i = 1; i <= 10; i++) {
         assert_int_equal(mst_pair_rotate(&session.pair), 0);
-        assert_int_equal(mst_pair_rotate(&session.pair), 0);
-        run_changing(1000);
+        rotate_and_run(1000);
         expect_int("meanwhile", i, 1 + stats()->rotations);
-        assert_int_equal(mst_pair_rotate(&session.pair), 0);
-        run_changing(HANDOVER_MS);
+        rotate_and_run(HANDOVER_MS);
         expect_int("rotations", i, stats()->rotations);
         expect_int("generation", i + 1, seen.generation);
         run_changing(5000);
@@ -237,8 +241,7 @@ TEST_CASE(test_no_gap_at_any_time) {
         start();
         for (uint32_t at = 0; at < STEP_MS; at++) {
             run(at);
-            assert_int_equal(mst_pair_rotate(&session.pair), 0);
-            run_changing(HANDOVER_MS + 8 * latencies[i]);
+            rotate_and_run(HANDOVER_MS + 8 * latencies[i]);
             expect_int("rotations", at + 1, stats()->rotations);
         }
         expect_truth("at any time");
@@ -470,8 +473,7 @@ static void break_at(enum breaking what, uint32_t at) {
 
     new_pair();
     seen.live = what == BREAK_NEW;
-    assert_int_equal(mst_pair_rotate(&session.pair), 0);
-    run_changing(at);
+    rotate_and_run(at);
     break_links(what);
     run_changing(HANDOVER_MS);
     expect_recovery(name, 8000, 20000);
@@ -494,8 +496,7 @@ TEST_CASE(test_break_at_any_time) {
 TEST_CASE(test_break_one_after_the_other) {
     new_pair();
     seen.live = false;
-    assert_int_equal(mst_pair_rotate(&session.pair), 0);
-    run_changing(1500);
+    rotate_and_run(1500);
     break_links(BREAK_NEW);
     run_changing(40);
     session.service.upgrade.status = 500;
@@ -521,8 +522,7 @@ TEST_CASE(test_new_never_gets_there) {
         if (stage == 4) {
             session.mock.plan.resolve_error = MST_ERR_RESOLVE;
         }
-        assert_int_equal(mst_pair_rotate(&session.pair), 0);
-        run_changing(SESSION_MINUTE);
+        rotate_and_run(SESSION_MINUTE);
         assert_true(is_well());
         expect_int("the old one", 1, stats()->opens);
         assert_in_range(stats()->failures, 1, 12);
@@ -539,8 +539,7 @@ TEST_CASE(test_new_never_gets_there) {
 TEST_CASE(test_snapshot_never_comes) {
     new_pair();
     session.service.rules.no_snapshot = true;
-    assert_int_equal(mst_pair_rotate(&session.pair), 0);
-    run_changing(119000);
+    rotate_and_run(119000);
     expect_int("rotations", 0, stats()->rotations);
     expect_int("closed", 0, seen.events[MST_EVENT_CLOSED]);
     session.service.rules.no_snapshot = false;
@@ -659,8 +658,7 @@ TEST_CASE(test_cut_in_a_message) {
     for (int what = BREAK_OLD; what <= BREAK_CLOSE; what++) {
         new_pair();
         seen.live = false;
-        assert_int_equal(mst_pair_rotate(&session.pair), 0);
-        run_changing(1500);
+        rotate_and_run(1500);
         assert_true(is_well());
         int link = what == BREAK_NEW ? 1 - old_link() : old_link();
         mst_mock_write(&session.mock, link, head,
@@ -682,8 +680,7 @@ TEST_CASE(test_refused_on_the_new) {
     session.service.rules.fail_code = "INTERNAL_SERVER_ERROR";
     session.service.rules.fail_market = "ETHUSD";
     session.service.rules.fail_type = "subscribe";
-    assert_int_equal(mst_pair_rotate(&session.pair), 0);
-    run_changing(20000);
+    rotate_and_run(20000);
     expect_int("not yet", 0, stats()->rotations);
     assert_true(is_well());
     session.service.rules.fail_code = NULL;
@@ -699,8 +696,7 @@ TEST_CASE(test_refused_on_the_new) {
     session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
     session.service.rules.fail_market = "XYZ";
     run_changing(5000);
-    assert_int_equal(mst_pair_rotate(&session.pair), 0);
-    run_changing(HANDOVER_MS);
+    rotate_and_run(HANDOVER_MS);
     expect_int("refused by both", 1, stats()->rotations);
 }
 
@@ -712,8 +708,7 @@ TEST_CASE(test_while_down) {
     session.service.upgrade.status = 503;
     mst_mock_end(&session.mock, old_link(), MST_ERR_RESET);
     run_changing(500);
-    assert_int_equal(mst_pair_rotate(&session.pair), 0);
-    run_changing(10000);
+    rotate_and_run(10000);
     session.service.upgrade.status = 0;
     expect_recovery("while down", 30000, 20000);
     expect_int("opens", 2, stats()->opens);
@@ -819,8 +814,7 @@ TEST_CASE(test_wishes_at_any_time) {
             const char *name = printed("wish %d, at %u ms", wish, at);
             new_pair();
             seen.live = false;
-            assert_int_equal(mst_pair_rotate(&session.pair), 0);
-            run_changing(at);
+            rotate_and_run(at);
             wish_make((enum wish)wish);
             run_changing(12000);
             wish_check(name, (enum wish)wish);
@@ -831,8 +825,7 @@ TEST_CASE(test_wishes_at_any_time) {
 /* Closes during a rotation: each connection has a closing handshake. */
 TEST_CASE(test_close_both) {
     new_pair();
-    assert_int_equal(mst_pair_rotate(&session.pair), 0);
-    run_changing(1500);
+    rotate_and_run(1500);
     mst_pair_close(&session.pair);
     run(5000);
     expect_int("close frames", 2, session.service.closes.count);

@@ -120,7 +120,6 @@ TEST_CASE(test_redirects_lead_nowhere) {
         scripts[i % 3]->raw = raw;
         session_start_all();
         if (i % 3 == 2) {
-            session_start_transfer();
             session_put_and_wait(raw);
             expect_int(raw, MST_ERR_HTTP_STATUS, session.seen.address.error);
         }
@@ -148,9 +147,7 @@ TEST_CASE(test_no_downgrade_to_plain) {
 
     for (size_t i = 0; i < COUNT(answers); i++) {
         session_begin_tls("localhost");
-        session.mock.peer = service_peer(&session.service);
-        session.mock.peer.opened = NULL;
-        session.mock.peer.received = NULL;
+        session.tls.silent = true;
         wire.below = session.port;
         session.port.resolve = wire_resolve;
         session.port.send = wire_send;
@@ -256,7 +253,6 @@ TEST_CASE(test_a_response_behind_a_response) {
         session.config.ws_url = NULL;
         service_answer(&session.service.address, forged, 1, 0);
         session.mock.plan.recv_max = cut ? 7 : 0;
-        session_start_transfer();
         session_put_and_wait("first");
         expect_int("first", MST_OK, session.seen.address.error);
         expect_text("first", "good", session.record.id);
@@ -308,4 +304,4 @@ TEST_CASE(test_a_part_of_a_token_is_wiped) {
     }
 }
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)

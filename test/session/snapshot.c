@@ -16,8 +16,7 @@ TEST_CASE(test_of_one_market) {
     session_begin();
     rules->no_snapshot_of = "BTCUSD";
     rules->feed_ms = 1000;
-    session_start_all();
-    session_run(SNAPSHOT_MS - 1000);
+    session_start_and_run(SNAPSHOT_MS - 1000);
     session_expect_book("waits", MST_BOOK_BUILDING, &session.books[0]);
     expect_int("resyncs", 0, session_stats()->resyncs);
     session_run(2000);
@@ -45,8 +44,7 @@ TEST_CASE(test_of_no_market) {
     session.config.backoff_max_ms = SESSION_HOUR;
     rules->no_snapshot = true;
     rules->feed_ms = 10000;
-    session_start_all();
-    session_run(SNAPSHOT_MS + 5000);
+    session_start_and_run(SNAPSHOT_MS + 5000);
     expect_int("first it is asked for again", 2, session_stats()->resyncs);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session_run(SNAPSHOT_MS);
@@ -180,8 +178,7 @@ TEST_CASE(test_late_past_the_budget) {
 TEST_CASE(test_reason_before_the_first) {
     session_begin();
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
-    session_start_all();
-    session_run(SESSION_MINUTE);
+    session_start_and_run(SESSION_MINUTE);
     expect_int("not connected", MST_BOOK_NO_SNAPSHOT,
                mst_book_reason(&session.books[0]));
     session.mock.plan.connect_error[0] = 0;

@@ -202,12 +202,10 @@ static void play(const struct vector *v) {
     if (v->where == AT_ADDRESS) {
         session.config.base_url = "https://" SERVICE_API_HOST;
         session.request = (struct mst_address_request){.id = "an-id"};
-        session_start_transfer();
         session_put_and_wait(v->bytes);
         return;
     }
-    session_start_all();
-    session_run(100);
+    session_start_and_run(100);
     if (v->where == AT_STREAM) {
         service_bytes(&session.service, v->bytes, v->len);
     }

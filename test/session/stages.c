@@ -413,4 +413,4 @@ TEST_CASE(test_an_address_that_only_accepts) {
     session.port = whole;
 }
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)

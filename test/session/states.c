@@ -305,4 +305,4 @@ TEST_CASE(test_tables) {
     states_check("mini_stream.c", sections, true);
 }
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)

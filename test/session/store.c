@@ -70,6 +70,11 @@ static void store_begin(void) {
     session.port.token_save = store_save;
 }
 
+static void store_open(enum session_kind kind) {
+    store_begin();
+    session_open_kind(kind);
+}
+
 /* Wipes everything, as a loss of power. */
 static void wipe(void) {
     if (session.has_transfer) { /* it shares the next one's access */
@@ -118,8 +123,7 @@ static void expect_stored(const char *token) {
 static void boot_loop(enum session_kind kind) {
     const char *name = session_kind_name(kind);
 
-    store_begin();
-    session_open_kind(kind);
+    store_open(kind);
     expect_stored(SERVICE_TOKEN);
     assert_in_range(store.slots[0].until_s, wall_s() + 3590, wall_s() + 3600);
     for (int i = 0; i < 100; i++) {
@@ -146,8 +150,7 @@ TEST_CASE(test_boot_loop) {
 /* A loaded token keeps its expiry. The next token is fetched before that, and
  * stored. */
 static void loaded_token_ends(enum session_kind kind) {
-    store_begin();
-    session_open_kind(kind);
+    store_open(kind);
     session_run(1000 * 1000);
     reboot_kind(kind);
     assert_true(session_until_subscribed(10000));
@@ -204,8 +207,7 @@ TEST_CASE(test_bad_store) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        store_begin();
-        session_open();
+        store_open(SESSION_CLIENT);
         assert_int_equal(store.used, 1);
         memcpy(store.slots[0].token, cases[i].token, cases[i].len);
         store.slots[0].len = cases[i].len;
@@ -222,8 +224,7 @@ TEST_CASE(test_bad_store) {
 
 /* A lifetime of exactly a day is accepted. */
 TEST_CASE(test_store_a_day_ahead) {
-    store_begin();
-    session_open();
+    store_open(SESSION_CLIENT);
     store.slots[0].until_s = wall_s() + 86400;
     reboot();
     session_expect_tokens("a day ahead", 1);
@@ -235,8 +236,7 @@ TEST_CASE(test_bad_store_times) {
                                     0,         INT64_MAX - 1, INT64_MAX};
 
     for (size_t i = 0; i < COUNT(times); i++) {
-        store_begin();
-        session_open();
+        store_open(SESSION_CLIENT);
         store.slots[0].until_s = times[i];
         reboot();
         session_expect_tokens("time", 2);
@@ -255,8 +255,7 @@ TEST_CASE(test_longest_stored_token) {
 
 /* A token stored for another service or client is not used. */
 TEST_CASE(test_foreign_key) {
-    store_begin();
-    session_open();
+    store_open(SESSION_CLIENT);
     mst_client_wipe(&session.client);
     session.config.auth_url = "https://" SERVICE_AUTH_HOST "/";
     session_open();
@@ -290,8 +289,7 @@ static const char *const refusals[] = {SERVICE_EMPTY("401 Unauthorized"),
 /* A stored token may have been revoked, or lack a scope: it is discarded and
  * replaced, once. */
 static void refused_once(const char *refusal, enum session_kind kind) {
-    store_begin();
-    session_open_kind(kind);
+    store_open(kind);
     service_answer(&session.service.upgrade, refusal, 1, 0);
     reboot_kind(kind);
     session_run(1);
@@ -305,8 +303,7 @@ static void refused_once(const char *refusal, enum session_kind kind) {
 
 /* The new token is refused too. */
 static void refused_for_long(int which, enum session_kind kind) {
-    store_begin();
-    session_open_kind(kind);
+    store_open(kind);
     session.service.upgrade.raw = refusals[which];
     reboot_kind(kind);
     session_run(2 * SESSION_HOUR);
@@ -333,8 +330,7 @@ TEST_CASE(test_refused_stored_token) {
 
 /* A refusal of the token endpoint does not discard the stored token. */
 TEST_CASE(test_forbidden_after_load) {
-    store_begin();
-    session_open();
+    store_open(SESSION_CLIENT);
     session_run(3500 * 1000);
     reboot();
     session_expect_tokens("loaded", 1);
@@ -396,8 +392,7 @@ TEST_CASE(test_idle_transfer_beside_a_store) {
 
 /* The old credentials' token is deleted under their key. */
 TEST_CASE(test_replaced_and_store) {
-    store_begin();
-    session_open();
+    store_open(SESSION_CLIENT);
     expect_stored(SERVICE_TOKEN);
     assert_int_equal(mst_access_set_credentials(&session.client.link.own,
                                                 "another", "secret"),

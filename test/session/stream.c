@@ -252,8 +252,7 @@ TEST_CASE(test_monotonic_wrap) {
         if (i > 0) {
             mst_mock_set_now(&session.mock, 0u - before_ms[i]);
         }
-        session_start_all();
-        session_run(10000);
+        session_start_and_run(10000);
         service_push(service, "market_data", "BTCUSD");
         session_run(25000);
         mst_mock_freeze(&session.mock, service->core.stream);
@@ -399,8 +398,7 @@ TEST_CASE(test_errors_of_one_address) {
         session_begin();
         session.mock.plan.addresses = 2;
         session.mock.plan.connect_error[0] = cases[i].error;
-        session_start_all();
-        session_run(1000);
+        session_start_and_run(1000);
         expect_int(name, cases[i].goes_on, session_subscribed());
         expect_int(name, !cases[i].goes_on,
                    session.seen.events[MST_EVENT_CLOSED]);

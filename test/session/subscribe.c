@@ -246,8 +246,7 @@ TEST_CASE(test_entry_fails) {
     session_begin();
     service->rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
     service->rules.fail_market = "ETHUSD";
-    session_start_all();
-    session_run(2 * SESSION_MINUTE);
+    session_start_and_run(2 * SESSION_MINUTE);
     expect_int("the others", 4, service_len(service));
     assert_non_null(
         strstr(text_get(&session.seen.record),
@@ -322,8 +321,7 @@ TEST_CASE(test_error_answers) {
 TEST_CASE(test_error_always) {
     session_begin();
     service->rules.error = "INTERNAL_SERVER_ERROR";
-    session_start_all();
-    session_run(SESSION_HOUR);
+    session_start_and_run(SESSION_HOUR);
     assert_in_range(service->requests.count, 2, 1200);
     service->rules.error = NULL;
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
@@ -387,8 +385,7 @@ TEST_CASE(test_answer_lost) {
     session.config.answer_ms = 1500;
     service->rules.delay_ms = 2500;
     service->rules.overlap = true;
-    session_start_all();
-    session_run(SESSION_MINUTE);
+    session_start_and_run(SESSION_MINUTE);
     service->rules.delay_ms = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
 }
@@ -461,8 +458,7 @@ TEST_CASE(test_resync_that_is_refused) {
 TEST_CASE(test_answer_to_another_request) {
     session_begin();
     service->rules.delay_ms = 5000;
-    session_start_all();
-    session_run(2000);
+    session_start_and_run(2000);
     service_text(service, "{\"type\":\"unsubscribe\",\"channels\":[]}");
     session_run(2500);
     expect_int("requests", 1, service->requests.count);

@@ -188,8 +188,7 @@ TEST_CASE(test_cut_at_the_last_words) {
         session_begin_tls("localhost");
         wire_watch();
         session.mock.plan.data_ms = 20;
-        session_start_all();
-        session_run(30); /* ClientHello received, no response */
+        session_start_and_run(30); /* ClientHello received, no response */
         session_stall_after(0);
         session_run(100);
         assert_true((br_ssl_engine_current_state(
@@ -404,8 +403,7 @@ TEST_CASE(test_alerts) {
         uint8_t alert[7] = {21, 3, 3, 0, 2, 2, cases[i].alert};
         session_begin_tls("localhost");
         session.tls.silent = true;
-        session_start_all();
-        session_run(10);
+        session_start_and_run(10);
         mst_mock_write(&session.mock, 0, alert, sizeof alert);
         session_until_closed("alert", 1000, cases[i].error, MST_STATE_TLS);
         expect_int("permanent", cases[i].permanent,
@@ -577,9 +575,7 @@ TEST_CASE(test_forged_record) {
     session_forge_record();
 
     session_begin_tls("localhost");
-    session.mock.peer = service_peer(&session.service);
-    session.mock.peer.opened = NULL;
-    session.mock.peer.received = NULL;
+    session.tls.silent = true;
     session_start();
     session_run(10);
     mst_mock_write(&session.mock, 0, "HTTP/1.1 400 Bad Request\r\n", 26);
@@ -773,8 +769,7 @@ TEST_CASE(test_trace_of_bad_tokens) {
 TEST_CASE(test_handshake_on_a_full_line) {
     session_begin_tls("localhost");
     session_stall_after(0);
-    session_start_all();
-    session_run(5000);
+    session_start_and_run(5000);
     expect_int("stage", MST_STATE_TLS, session_state());
     session_unstall();
     assert_true(session_until_subscribed(5000));
@@ -783,7 +778,7 @@ TEST_CASE(test_handshake_on_a_full_line) {
 
 int main(void) {
     return cases_run("tls", expect_begin, session_tear_down,
-                     session_certificates, session_no_certificates) +
+                     session_certificates, tls_remove_certificates) +
            cases_run("tls, with port/primitives", expect_begin,
                      session_tear_down, session_primitives,
                      session_no_primitives);

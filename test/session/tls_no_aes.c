@@ -34,4 +34,4 @@ TEST_CASE(test_aes_first) {
     expect_suite(BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256);
 }
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)

@@ -86,8 +86,7 @@ TEST_CASE(test_short_tokens_refused) {
     session_begin();
     session.service.expires_in = 30;
     session.service.upgrade.status = 401;
-    session_start_all();
-    session_run(SESSION_HOUR);
+    session_start_and_run(SESSION_HOUR);
     assert_in_range(session.service.tokens.count, 20, 250);
     session.service.upgrade.status = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));

@@ -277,7 +277,7 @@ static int end(void **state) {
 }
 
 static int no_certificates(void **state) {
-    return has_certificates ? session_no_certificates(state) : 0;
+    return has_certificates ? tls_remove_certificates(state) : 0;
 }
 
 /* From the sanitizers, if they are linked. */

@@ -187,8 +187,7 @@ static void run_for_comparison(bool traced, unsigned flags, struct text *record,
     session.config.trace = traced ? on_trace : NULL;
     session.config.flags |= flags;
     session.service.rules.feed_ms = 1000;
-    session_start_all();
-    session_run(SESSION_HOUR / 2);
+    session_start_and_run(SESSION_HOUR / 2);
     service_end(&session.service, MST_ERR_RESET);
     session_run(SESSION_HOUR / 2);
     session_record_copy(record);
@@ -222,8 +221,7 @@ TEST_CASE(test_trace_changes_nothing) {
 TEST_CASE(test_trace_of_errors) {
     trace_begin();
     session.service.token.raw = SERVICE_BAD_CLIENT;
-    session_start_all();
-    session_run(SESSION_HOUR);
+    session_start_and_run(SESSION_HOUR);
     expect_int("events", 1, session.seen.events[MST_EVENT_CLOSED]);
     assert_in_range(seen.counts[MST_TRACE_ERROR], 10, 20);
     expect_int("failures", session_stats()->failures,
@@ -327,8 +325,7 @@ TEST_CASE(test_errors_by_band) {
 TEST_CASE(test_counts) {
     session_begin();
     session.service.rules.feed_ms = 1000;
-    session_start_all();
-    session_run(SESSION_HOUR + 500);
+    session_start_and_run(SESSION_HOUR + 500);
     expect_int("in", session.mock.bytes_in, session_stats()->bytes_in);
     expect_int("out", session.mock.bytes_out, session_stats()->bytes_out);
     /* A response, two snapshots, seven updates each second, and audits. */

@@ -213,8 +213,7 @@ TEST_CASE(test_audit_and_wishes) {
 TEST_CASE(test_answer_lost) {
     session_begin();
     session.service.rules.unsaid = true;
-    session_start_all();
-    session_run(5000);
+    session_start_and_run(5000);
     session.service.rules.unsaid = false;
     session_expect_subscribed(20000, "after the lost answer");
     session_run(10000);

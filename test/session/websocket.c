@@ -14,8 +14,7 @@
 TEST_CASE(test_nothing_is_sent_before_the_101) {
     session_begin();
     session.service.upgrade.delay_ms = 5000;
-    session_start_all();
-    session_run(4000);
+    session_start_and_run(4000);
     expect_int("state", MST_STATE_UPGRADE, session_state());
     expect_int("upgrades", 1, session.service.upgrades.count);
     expect_int("requests", 0, session.service.requests.count);

@@ -207,7 +207,9 @@ static void start_beside(void) {
 
 /* ---- play ---- */
 
-static void change_and_pass(void) {
+/* Changes a book after ms, and passes on the update. */
+static void change_after(uint32_t ms) {
+    torture_pass(ms);
     truth_change();
     torture_pass(500);
 }
@@ -221,31 +223,27 @@ static void play_stream(void) {
     /* A pong is sent while more data arrives. */
     service_frame(&session.service, 0x80, 9, "ping", 4);
     torture_parts();
-    torture_pass(600);
-    change_and_pass();
+    change_after(600);
 }
 
 /* The stream ends when its token expires. */
 static void play_renewal(void) {
     torture_pass(500);
     truth_change();
-    torture_pass(62000);
-    change_and_pass();
+    change_after(62000);
 }
 
 /* The connection is lost twice, once within a message. */
 static void play_reconnect(void) {
-    torture_pass(500);
-    change_and_pass();
+    change_after(500);
     session.tls.truncate = true;
     service_end(&session.service, MST_ERR_RESET);
     torture_pass(3000);
     session.tls.truncate = false;
-    change_and_pass();
+    change_after(0);
     service_bytes(&session.service, "\x81\x10{\"channel\":", 13);
     service_end(&session.service, MST_ERR_EOF);
-    torture_pass(5000);
-    change_and_pass();
+    change_after(5000);
 }
 
 static void play_rotation(void) {
@@ -262,15 +260,13 @@ static void play_rotation(void) {
 
 /* The leader's connection is lost. */
 static void play_standby(void) {
-    torture_pass(1500);
-    change_and_pass();
+    change_after(1500);
     service_link_end(&session.service, session_leader()->link.config.link,
                      MST_ERR_RESET);
     torture_pass(100);
     truth_change();
     torture_trade();
-    torture_pass(4000);
-    change_and_pass();
+    change_after(4000);
 }
 
 /* Pings in both directions; at first nothing is subscribed; the service
@@ -280,11 +276,9 @@ static void play_pings(void) {
     service_frame(&session.service, 0x80, 9, "are you there", 13);
     torture_pass(TORTURE_RECOVERY_MS + 1000);
     session_subscribe();
-    torture_pass(500);
-    change_and_pass();
+    change_after(500);
     service_close(&session.service, 1001, "away");
-    torture_pass(4000);
-    change_and_pass();
+    change_after(4000);
 }
 
 /* The second request may use the connection of the first. */
@@ -300,8 +294,7 @@ static void play_beside(void) {
     torture_pass(500);
     truth_change();
     torture_put();
-    torture_pass(500);
-    change_and_pass();
+    change_after(500);
 }
 
 /* Nothing changes when a ping is due: a millisecond would decide if it is
