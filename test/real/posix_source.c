@@ -1,6 +1,5 @@
 /*
- * A wish of README.md: connections of the POSIX port start from an address that
- * the program chooses.
+ * Connections of the POSIX port start from an address that the program chooses.
  *
  * SPDX-License-Identifier: 0BSD
  */
