@@ -34,4 +34,4 @@ TEST_CASE(test_memory_at_any_address) {
     }
 }
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, tls_remove_certificates)
