@@ -58,8 +58,8 @@ class Lab:
         self.stack.__exit__(*error)
 
     def end(self, error, *_):
-        """Ends consumers and gateways; shows what these said before an
-        error."""
+        """Ends consumers and gateways. After an error, shows what the gateways
+        said."""
         for consumer in self.consumers:
             consumer.kill()
         for gateway in self.gateways.values():

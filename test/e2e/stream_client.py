@@ -183,6 +183,9 @@ async def client_of(*options, rate=RATE, kind=Service):
             "--rate", str(rate), *options, kind=kind))
         async with connected(service) as client:
             yield client
+        status = service.process.poll()  # if it has ended by itself
+        check(status in (None, 0), f"the sandbox ended with {status}")
+        await asyncio.to_thread(stack.pop_all().close)
 
 
 # ---- Truth ----

@@ -8,7 +8,7 @@ section. Some programs include mini_stream.c with their own limits; what any
 program covers is covered.
 
 Usage: coverage.py [TEST...]    such as session/token, to run only these
-BUILD: the project's; COVERAGE_SRC: the tests' files.
+BUILD: the project's; COVERAGE_SRC: the tests' files (default: all).
 SPDX-License-Identifier: 0BSD
 """
 import concurrent.futures
@@ -54,7 +54,10 @@ def profiles(name):
 def tests():
     """The test programs, and scripts that run one over the POSIX port."""
     names = [path[len("test/"):-len(".c")]
-             for path in sorted(os.environ["COVERAGE_SRC"].split())]
+             for path in sorted(os.environ.get("COVERAGE_SRC", "").split() or
+                                glob.glob("test/unit/*.c") +
+                                glob.glob("test/session/*.c") +
+                                glob.glob("test/real/*.c"))]
     scripts = [name for name, of in SCRIPTS.items() if of in names]
     return scripts + [name for name in names if "/run_" not in name]
 

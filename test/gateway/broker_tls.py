@@ -26,7 +26,7 @@ jetstream {{ store_dir: "{0}/store" }}
 
 
 def last_book(client):
-    """Waits for BTCUSD's."""
+    """Waits for BTCUSD's last book."""
     return json.loads(wait_for(lambda: client.last_of(
         "KV_mst_last", "$KV.mst_last.BTCUSD"), "a last book"))
 

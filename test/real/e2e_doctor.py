@@ -13,7 +13,7 @@ import tempfile
 from doctor import (CERTIFICATES, SERVER_STEPS, SESSION_STEPS, TOKEN, Report,
                     environment, matches, run, serve, to, waiting)
 from e2e import STREAM_SCOPE as SCOPE
-from e2e import (ACCESS, CONFIG, LOCAL, NETWORK, OK, SERVICE, TOOL,
+from e2e import (ACCESS, CONFIG, HANG_S, LOCAL, NETWORK, OK, SERVICE, TOOL,
                  USAGE, check, equal, free_port, read_file, run_program,
                  sandbox_of, write_file)
 from terminal import Line
@@ -322,6 +322,7 @@ def on_terminal(*arguments, **variables):
     line = Line([TOOL, "doctor", *arguments], 80, 24,
                 environment(**{"TERM": "xterm", **variables}))
     said = line.read().decode()
+    line.process.wait(HANG_S)
     line.close()
     return said
 

@@ -41,6 +41,7 @@ def test_commands():
             ("help doctr", "'doctr': did you mean 'doctor'?"),
             ("profiles chek", "chek: did you mean 'check'?"),
             ("version x", "'version' takes no argument 'x'"),
+            ("--version x", "'--version' takes no argument 'x'"),
             ("-h x", "'-h' takes no argument 'x'"),
             ("xyz abc", "'xyz': see --help")):
         says(USAGE, text, *words.split())

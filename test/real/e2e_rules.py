@@ -288,8 +288,7 @@ async def test_the_service_ends(client):
     await client.subscribe((BOOK,), MARKETS[:1])
     client.service.process.terminate()
     check(await client.closed() == 1001, client.socket.close_code)
-    status = await asyncio.to_thread(client.service.process.wait)
-    check(status == 0, f"the sandbox ended with {status}")
+    await asyncio.to_thread(client.service.process.wait)
 
 
 async def test_who_does_not_read():

@@ -177,7 +177,11 @@ class Run(contextlib.ExitStack):
         self.compared = collections.Counter()
         self.end = time.monotonic() + HANG_S
         self.service = self.enter_context(sandbox_of(*options, kind=Service))
-        self.tool = self.enter_context(Tool(self.service, levels, markets))
+        try:
+            self.tool = self.enter_context(Tool(self.service, levels, markets))
+        except BaseException:
+            self.close()
+            raise
 
     def alive(self, what):
         if self.tool.error:
