@@ -51,7 +51,7 @@ static bool stream_ready(int fd) {
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     rest = limit_ms - now.tv_sec * INT64_C(1000) - now.tv_nsec / 1000000;
-    if (fd != STDOUT_FILENO || limit_ms == 0 || rest > INT_MAX) {
+    if (limit_ms == 0 || rest > INT_MAX) {
         return true;
     }
     errno = EINTR;

@@ -29,7 +29,7 @@ bool start_ignores(int number);
 /* Handles a signal, without SA_RESTART, unless it is to stay ignored. */
 void start_catch(int number, void (*handler)(int number));
 
-/* Limits how long a write to standard output waits: after this time (ms, as of
+/* Limits how long a write to a standard stream waits: after this time (ms, as of
  * CLOCK_MONOTONIC), a second, then it fails with EINTR. 0: no limit. */
 void start_limit(int64_t ms);
 

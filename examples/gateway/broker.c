@@ -133,6 +133,7 @@ static bool broker_prepare(struct broker *broker) {
         broker_complain(broker, "the streams cannot be used", why);
         return false;
     }
+    broker->made = false;
     if (natsInbox_Create(&inbox) != NATS_OK) {
         return false;
     }
@@ -214,8 +215,13 @@ static void lease_restore(struct broker *broker) {
     if (!broker_setup(broker, why)) {
         broker_complain(broker, "the streams cannot be used", why);
         g_atomic_int_set(&broker->gone, true);
-    } else if (why[0] != '\0') {
-        broker_say(broker, "streams were deleted; created again", why);
+        return;
+    }
+    g_clear_pointer(&broker->complaint, g_free);
+    if (broker->made) {
+        broker->made = false;
+        broker_say(broker, "streams were deleted; created again",
+                   why[0] ? why : NULL);
         lease_drop(broker);
     }
 }
@@ -249,6 +255,8 @@ static void lease_go_on(struct broker *broker) {
     if (status == NATS_OK && !broker->holds &&
         !broker_setup_epoch(broker, why)) { /* the bucket may be another one */
         broker_complain(broker, "the lease cannot be used", why);
+        (void)kvStore_Delete(broker->lease, BROKER_LEASE_KEY);
+        broker->revision = 0;
     } else if (status == NATS_OK) {
         broker->renewed_ms = now;
         if (!broker->holds) {

@@ -61,6 +61,7 @@ struct broker {
     char *trouble;      /* the last refusal printed, or NULL */
     int64_t trouble_ms; /* its time */
     gint gone;          /* atomic: a stream or bucket does not answer */
+    bool made;          /* the keeper has created one of them */
     gint ending;        /* atomic: the keeper must end */
     gint unmoved; /* atomic: the keeper has ended, so the sender must end */
 };

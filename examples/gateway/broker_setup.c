@@ -87,14 +87,15 @@ natsOptions *broker_options(const struct broker_config *config,
 }
 
 /* Adds a name to those of what was created. */
-static void setup_made(char why[BROKER_WHY_LEN], const char *name) {
+static void setup_made(struct broker *broker, char why[BROKER_WHY_LEN],
+                       const char *name) {
+    broker->made = true;
     g_strlcat(why, why[0] ? ", " : "", BROKER_WHY_LEN);
     g_strlcat(why, name, BROKER_WHY_LEN);
 }
 
 /* Creates a stream, or checks the existing one. */
-static bool setup_stream(const struct broker *broker,
-                         const struct stream *stream,
+static bool setup_stream(struct broker *broker, const struct stream *stream,
                          char why[BROKER_WHY_LEN]) {
     const struct broker_config *config = &broker->config;
     char subject[SUBJECT_LEN], name[SUBJECT_LEN], reason[BROKER_WHY_LEN];
@@ -122,7 +123,7 @@ static bool setup_stream(const struct broker *broker,
     status = js_GetStreamInfo(&info, broker->js, name, NULL, &error);
     if (status == NATS_NOT_FOUND) {
         status = js_AddStream(&info, broker->js, &wanted, NULL, &error);
-        setup_made(why, name);
+        setup_made(broker, why, name);
     }
     good = status == NATS_OK;
     if (!good) {
@@ -145,7 +146,7 @@ static bool setup_stream(const struct broker *broker,
 }
 
 /* Opens a bucket, again if it is open, or creates it. */
-static bool setup_bucket(const struct broker *broker, const char *word,
+static bool setup_bucket(struct broker *broker, const char *word,
                          int64_t ttl_ns, kvStore **store,
                          char why[BROKER_WHY_LEN]) {
     char name[SUBJECT_LEN], reason[BROKER_WHY_LEN];
@@ -163,7 +164,7 @@ static bool setup_bucket(const struct broker *broker, const char *word,
     status = js_KeyValue(store, broker->js, name);
     if (status == NATS_NOT_FOUND) {
         status = js_CreateKeyValue(store, broker->js, &wanted);
-        setup_made(why, name);
+        setup_made(broker, why, name);
     }
     if (status != NATS_OK) {
         broker_why(status, reason);

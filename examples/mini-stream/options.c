@@ -64,8 +64,8 @@ static const struct argp_option run_options[] = {
      "Subscribe again if a book is crossed", 0},
     {0, 0, 0, 0, "End:", 2},
     {"seconds", 's', "N", 0,
-     "End after N seconds, such as 10 or 1.5, even if nobody reads the output "
-     "(default 0: at Ctrl-C)",
+     "End after N seconds, such as 10 or 1.5, even if nobody reads standard "
+     "output (default 0: at Ctrl-C)",
      0},
     {"count", KEY_COUNT, "N", 0,
      "End after N messages of data: snapshots, updates, best prices, "
@@ -411,7 +411,9 @@ static _Noreturn void options_wrong(const char *program, const char *word,
                                     const struct option *list, int result) {
     const char *known[OPTIONS_MAX] = {NULL}, *close = NULL;
     char name[40], clean[40], text[80] = "see --help";
+    const char *slash = strrchr(program, '/');
 
+    program = slash ? slash + 1 : program;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     for (size_t i = 0; list[i].name; ++i) {
         known[i] = text_new("--%s", list[i].name);

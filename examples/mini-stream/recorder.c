@@ -264,7 +264,7 @@ void recorder_object(struct recorder *r, int object,
     put(r, &item);
 }
 
-/* Unless the library refuses the market. */
+/* Records nothing if the library would refuse the market. */
 void recorder_market(struct recorder *r, enum recording_kind kind, int object,
                      enum mst_channel channel, const char *market,
                      const struct recorder_books *books) {

@@ -320,16 +320,16 @@ void run_wait(struct run *run, uint32_t max_ms) {
                    run->clients.link_count, ms);
 }
 
-/* Ends the recording: its last block may fail. The file of a `record' that has
- * failed to connect is removed, so that it can be repeated. */
+/* Ends the recording: its last block may fail. The file of a `record` that did
+ * not connect is removed, so that it can be repeated. */
 static void run_end_recording(struct run *run) {
     run->recorder.status = run->result;
     run->recorder.failed = run->failed;
     if (run->records && recorder_close(&run->recorder) != 0) {
         run_check_recording(run);
     }
-    if (run->options->only_records && run->result != EXITS_OK &&
-        !run->board.was_open && run->recorder.number == 0) {
+    if (run->options->only_records && !run->board.was_open &&
+        run->recorder.number == 0) {
         unlink(run->options->record);
     }
     run->records = false;

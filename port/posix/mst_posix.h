@@ -111,10 +111,10 @@ struct mst_posix {
      * none, and its errno or 0: see mst_posix_token_file(). */
     int token_error, token_detail;
     /* The address that connections start from, with port 0, for a machine that
-     * has several (borrowed). NULL: the system chooses. A host's addresses of
-     * another family are then unreachable, as are all if it is not an address
-     * of this machine. May be changed at any time: it counts for the next
-     * connection. */
+     * has several (borrowed). NULL, as after mst_posix_init(): the system
+     * chooses. A host's addresses of another family are then unreachable, as
+     * are all if it is not an address of this machine. May be changed at any
+     * time: it counts for the next connection. */
     const struct sockaddr *source;
     socklen_t source_len;
 };

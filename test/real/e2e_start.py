@@ -112,15 +112,17 @@ def test_stream_into_a_pipe_that_does_not_wait(sandbox):
 
 
 def test_stream_into_a_pipe_that_is_not_read(sandbox):
-    """It ends soon after --seconds."""
-    for blocking in (False, True):
+    """It ends soon after --seconds, even if errors go there, too."""
+    for blocking, both in (False, False), (True, False), (True, True):
         with full_pipe() as (_, writer):
             os.set_blocking(writer, blocking)
-            process = sandbox.start("stream", "-s", "1", "-q", "BTCUSD",
-                                    stdout=writer)
-            equal("mini-stream: standard output: not read until the end "
-                  "of --seconds\n", process.communicate(
-                      timeout=HANG_S)[1])
+            process = sandbox.start(
+                "stream", "-s", "1", "-f", "json", "BTCUSD", stdout=writer,
+                stderr=writer if both else subprocess.PIPE)
+            _, said = process.communicate(timeout=HANG_S)
+            check(both or said.endswith(
+                "mini-stream: standard output: not read until the end of "
+                "--seconds\n"), said)
             equal(process.returncode, 7)
 
 
