@@ -36,7 +36,7 @@ BASE_LIBS = -lbearssl -pthread
 TOOL_MODULES = inih jansson yajl ncursesw libcares libmicrohttpd openssl \
 	libzstd
 SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3 libzstd
-GATEWAY_MODULES = $(TOOL_MODULES) libnats glib-2.0 libmosquitto
+GATEWAY_MODULES = $(TOOL_MODULES) libnats glib-2.0 libmosquitto libsystemd
 TEST_MODULES = cmocka jansson libcares openssl libzstd
 MBEDTLS_LIBS = -lmbedtls -lmbedx509 -lmbedcrypto
 PRIMITIVES_MODULES = libcrypto

@@ -34,6 +34,7 @@ libnss-myhostname     host:localhost      sandbox         resolves localhost
 libnats-dev           module:libnats      gateway,bench   speaks to the broker
 libglib2.0-dev        module:glib-2.0     gateway         queues and tables
 libmosquitto-dev      header:mosquitto.h  gateway         speaks MQTT
+libsystemd-dev        module:libsystemd   gateway         tells systemd that it runs
 nats-server           none                broker          the broker
 python3               command:python3     broker,docs,test,page,tools runs them
 python3               command:python3     lint,fuzz,bench,wp,size runs them

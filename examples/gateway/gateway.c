@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <systemd/sd-daemon.h>
 
 #include "config.h"
 #include "examples/start.h"
@@ -190,7 +191,9 @@ int main(int argc, char **argv) {
     config_read(&gateway.config, argv[1]);
     result = gateway_begin(&gateway);
     if (result == EXITS_OK) {
+        (void)sd_notify(0, "READY=1");
         gateway_run(&gateway);
+        (void)sd_notify(0, "STOPPING=1");
         run_sum(&gateway.run, &stats);
         result = run_end(&gateway.run);
         (void)out_end(&gateway.out, result, &stats);

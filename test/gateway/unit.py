@@ -11,12 +11,14 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import struct
 import subprocess
 import tempfile
 
 from broker_lab import running, started
-from e2e import BUILD, check, environment_with, run_program, write_file
+from e2e import (BUILD, HANG_S, check, environment_with, equal, run_program,
+                 write_file)
 
 AT_ONCE = 1
 
@@ -100,6 +102,18 @@ def test_system_calls():
         called = set(re.findall(r"^\d+ +(\w+)\(", broker.read("trace"), re.M))
     check({"socket", "sendto"} & called, called)
     check(called <= allowed, called - allowed)
+
+
+def test_notifications():
+    """systemd learns when a gateway begins to run, and when it ends."""
+    with started() as (broker, sandbox), \
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
+        notified.bind(broker.path("notify"))
+        notified.settimeout(HANG_S)
+        with running(broker, sandbox, prefix=(
+                "env", f"NOTIFY_SOCKET={broker.path('notify')}")):
+            equal(b"READY=1", notified.recv(100))
+        equal(b"STOPPING=1", notified.recv(100))
 
 
 def objection(folder, name, text, mode, owner, acl=None):
