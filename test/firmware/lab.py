@@ -15,12 +15,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, "port/flash")
 from settings import page
-from e2e import (BUILD, HANG_S, SANDBOX, Reader, Sandbox, check, run_program,
-                 wait_for, write_file)
+from e2e import (BUILD, HANG_S, SANDBOX, Sandbox, check, run_program,
+                 write_file)
 
 FOLDER = os.path.join(BUILD, "firmware")
 BOARD = os.environ.get("FIRMWARE_BOARD", "lm3s6965evb")  # of QEMU
@@ -221,7 +222,7 @@ class Lab:
                               self.read("tls.log")))
 
 
-class Board(Reader):
+class Board:
     """The emulated board and the lines that it prints."""
 
     def __init__(self, lab):
@@ -231,7 +232,7 @@ class Board(Reader):
         self.lines = []
         self.at = 0  # the next line for wait()
         with lab.open_log("emulator") as log:
-            super().__init__(subprocess.Popen(
+            self.process = subprocess.Popen(
                 [*ENDS_WITH_US, "qemu-system-arm", "-M", BOARD,
                  "-icount", "shift=0",
                  "-display", "none", "-serial", "stdio", "-monitor",
@@ -243,16 +244,20 @@ class Board(Reader):
                  "-nic", "tap,ifname=tap0,script=no,downscript=no,"
                  "mac=02:00:00:00:00:01"],
                 text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=log, cwd=lab.folder))
+                stderr=log, cwd=lab.folder)
+        self.reader = threading.Thread(target=self.take)
+        self.reader.start()
 
-    def take(self, line):
-        self.lines.append(line.rstrip("\n"))
+    def take(self):
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
 
     def stop(self):
         self.process.terminate()
         self.process.wait()
-        self.kill()
+        self.reader.join()
         self.process.stdin.close()
+        self.process.stdout.close()
 
     def command(self, text):
         """Gives the emulator's monitor a command; success prints nothing."""
@@ -275,15 +280,17 @@ class Board(Reader):
 
     def wait(self, pattern, seconds=HANG_S):
         """Waits for the next line that matches; returns the match."""
-        def find():
-            match = None
-            while not match and self.at < len(self.lines):
+        end = time.monotonic() + seconds
+        while True:
+            while self.at < len(self.lines):
                 match = re.search(pattern, self.lines[self.at])
                 self.at += 1
-            return match
-        return wait_for(find, lambda: "\n".join(
-            [pattern, *self.lines[:30], "...", *self.lines[-30:]]),
-                        seconds, self.process)
+                if match:
+                    return match
+            check(self.process.poll() is None and time.monotonic() < end,
+                  "\n".join([f"never: {pattern}", *self.lines[:30], "...",
+                             *self.lines[-30:]]))
+            time.sleep(0.05)
 
     def cut(self, pattern):
         """True if its power is cut before it prints this."""
