@@ -49,9 +49,12 @@ static bool stream_ready(int fd) {
     struct timespec now;
     int64_t rest;
 
+    if (limit_ms == 0) {
+        return true;
+    }
     clock_gettime(CLOCK_MONOTONIC, &now);
     rest = limit_ms - now.tv_sec * INT64_C(1000) - now.tv_nsec / 1000000;
-    if (limit_ms == 0 || rest > INT_MAX) {
+    if (rest > INT_MAX) {
         return true;
     }
     errno = EINTR;

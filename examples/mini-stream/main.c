@@ -101,10 +101,7 @@ static int help_command(int argc, char **argv) {
 }
 
 static bool is_one_of(const char *word, const char *const *words) {
-    while (*words && strcmp(word, *words) != 0) {
-        ++words;
-    }
-    return *words != NULL;
+    return words[text_find(word, words)] != NULL;
 }
 
 /* True if the arguments ask for the general help. */

@@ -27,10 +27,10 @@ static const char *copied;
 
 /* Prints an error, which begins with a path. */
 static void playback_say(const char *error) {
-    const size_t len = copied ? strlen(copy) : 0;
-    const bool is_copy = len > 0 && strncmp(error, copy, len) == 0;
-    char *text =
-        text_new("%s%s", is_copy ? copied : "", error + (is_copy ? len : 0));
+    const size_t len = strlen(copy);
+    char *text = copied && strncmp(error, copy, len) == 0
+                     ? text_new("%s%s", copied, error + len)
+                     : text_new("%s", error);
 
     text_say(text);
     free(text);

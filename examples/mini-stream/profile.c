@@ -71,6 +71,7 @@ static void profile_set(struct profile *profile, enum setting setting,
 static bool profile_value(void *context, const char *section, const char *name,
                           const char *value, char what[INIFILE_WHAT_LEN]) {
     struct profile *profile = context;
+    const size_t key = text_find(name, keys);
 
     if (strcmp(section, "service") != 0) {
         return true;
@@ -83,11 +84,11 @@ static bool profile_value(void *context, const char *section, const char *name,
     if (!inifile_known("key", name, keys, what)) {
         return false;
     }
-    if (profile->layer->value[text_find(name, keys)]) {
+    if (profile->layer->value[key]) {
         snprintf(what, INIFILE_WHAT_LEN, "set twice: %s", name);
         return false;
     }
-    profile_set(profile, (enum setting)text_find(name, keys), value);
+    profile_set(profile, (enum setting)key, value);
     return true;
 }
 

@@ -147,7 +147,7 @@ class Way:
         with contextlib.suppress(OSError):
             while data := await reader.read(self.at_once()):
                 await under_way.put((Way.loop.time() + self.delay, data))
-                if self.bytes_per_s:  # the rate holds even if sleeps last longer
+                if self.bytes_per_s:  # holds even if sleeps last longer
                     due = max(due, Way.loop.time() - 0.2) + \
                         len(data) / self.bytes_per_s
                     await asyncio.sleep(due - Way.loop.time())

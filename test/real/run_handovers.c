@@ -6,8 +6,8 @@
  *     run_handovers COUNT rotate|slow|kill        for e2e_rotate.py
  *
  * rotate: it rotates every second. slow: the same, with a caller that is slow
- * for each event, unless it is a second late (on a busy machine). kill: in hot standby; the leader's socket is reset or goes
- * silent, in turn.
+ * for each event, unless it is a second late (on a busy machine). kill: in hot
+ * standby; the leader's socket is reset or goes silent, in turn.
  *
  * SPDX-License-Identifier: 0BSD
  */

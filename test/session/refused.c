@@ -129,7 +129,7 @@ TEST_CASE(test_snapshot_behind_an_unsubscribe) {
     expect_int("ended", false, service_has(service, "market_data", "BTCUSD"));
     service_text(service, BOOK_MESSAGE("SNAPSHOT", LEVEL("7", "1"), ""));
     run_to_book(10, "too late", MST_BOOK_STALE);
-    run_to_book(5000, "anew", MST_BOOK_LIVE);
+    run_to_book(5000, "again", MST_BOOK_LIVE);
     expect_int("depth", 3, mst_book_depth(book, MST_BID));
     expect_int("subscribes", 2, service->subscribes);
 }
@@ -379,7 +379,7 @@ TEST_CASE(test_bad_message_again) {
         service_text(service, BAD_UPDATE);
         run_to_book(10, "bad message", MST_BOOK_STALE);
         expect_int("reason", MST_BOOK_NUMBER, mst_book_reason(book));
-        run_to_book(5000, "mended", MST_BOOK_LIVE);
+        run_to_book(5000, "fixed", MST_BOOK_LIVE);
         expect_int("resyncs", i, stats->resyncs);
         session_run(MST_RESYNC_EVERY_MS);
     }
@@ -397,7 +397,7 @@ TEST_CASE(test_bad_message_again) {
     expect_int("once more", MST_RESYNCS_MAX + 1, stats->resyncs - before);
     service_text(service, BAD_UPDATE);
     run_to_book(5000, "too early", MST_BOOK_STALE);
-    run_to_book(MST_RESYNC_EVERY_MS, "mended", MST_BOOK_LIVE);
+    run_to_book(MST_RESYNC_EVERY_MS, "fixed", MST_BOOK_LIVE);
     expect_int("in all", MST_RESYNCS_MAX + 2, stats->resyncs - before);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
@@ -426,10 +426,10 @@ TEST_CASE(test_old_snapshot_after_a_bad_message) {
         session_run(0);
         service_book(service, "BTCUSD", "SNAPSHOT", time_ns,
                      bids[i % COUNT(bids)], LEVEL("101", "1"));
-        run_to_book(0, "not asked for anew", MST_BOOK_STALE);
+        run_to_book(0, "not asked for again", MST_BOOK_STALE);
         service->rules.no_snapshot = false;
         session_resync(MST_MARKET_DATA, "BTCUSD");
-        run_to_book(5000, "asked for anew", MST_BOOK_LIVE);
+        run_to_book(5000, "asked for again", MST_BOOK_LIVE);
     }
 }
 
