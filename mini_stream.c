@@ -3054,7 +3054,7 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event) {
 
 /* What is wrong with a request: a field plus, in steps of 16, a broken rule. */
 enum address_fault {
-    ADDRESS_ID,
+    ADDRESS_ID = 1,
     ADDRESS_NETWORK,
     ADDRESS_ADDRESS,
     ADDRESS_NICKNAME,
@@ -3089,28 +3089,26 @@ static unsigned address_text_fault(unsigned field, const char *text) {
 }
 
 /* The fault of fields that exclude or need each other, or 0. */
-static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
-    const char *wrong;
+static unsigned address_travelrule_fault(const char *const *texts) {
+    const char *custodian = texts[ADDRESS_CUSTODIAN_TYPE];
+    bool vasp = texts[ADDRESS_VASP_ID] != NULL;
 
-    if (t == NULL) {
-        return 0;
-    }
-    wrong = t->vasp_id == NULL ? "VASP" : "PRIVATE";
-    if (t->institution != NULL &&
-        (t->first_name != NULL || t->last_name != NULL)) {
+    if (texts[ADDRESS_INSTITUTION] != NULL &&
+        (texts[ADDRESS_FIRST_NAME] != NULL ||
+         texts[ADDRESS_LAST_NAME] != NULL)) {
         return ADDRESS_INSTITUTION + ADDRESS_CONTRADICTS;
     }
-    if (t->custodian_type == NULL || strcmp(t->custodian_type, wrong) != 0) {
+    if (custodian == NULL ||
+        strcmp(custodian, vasp ? "PRIVATE" : "VASP") != 0) {
         return 0;
     }
-    return ADDRESS_VASP_ID +
-           (t->vasp_id == NULL ? ADDRESS_MISSING : ADDRESS_CONTRADICTS);
+    return ADDRESS_VASP_ID + (vasp ? ADDRESS_CONTRADICTS : ADDRESS_MISSING);
 }
 
 /* The first fault, or 0. Checks identification, each text, contradictions. */
 static unsigned address_fault(const struct mst_address_request *r) {
-    const char *texts[ADDRESS_BOOKMARKED] = {r->id, r->network, r->address,
-                                             r->nickname};
+    const char *texts[ADDRESS_BOOKMARKED] = {NULL, r->id, r->network,
+                                             r->address, r->nickname};
     unsigned fault = 0;
 
     if (r->id != NULL && (r->network != NULL || r->address != NULL)) {
@@ -3125,13 +3123,13 @@ static unsigned address_fault(const struct mst_address_request *r) {
         memcpy(&texts[ADDRESS_FIRST_NAME], r->travelrule,
                sizeof *r->travelrule);
     }
-    for (unsigned i = 0; fault == 0 && i < ADDRESS_BOOKMARKED; i++) {
+    for (unsigned i = ADDRESS_ID; fault == 0 && i < ADDRESS_BOOKMARKED; i++) {
         fault = address_text_fault(i, texts[i]);
     }
     if (fault == 0 && (unsigned)r->bookmarked > MST_BOOKMARK_TRUE) {
         fault = ADDRESS_BOOKMARKED + ADDRESS_VALUE;
     }
-    return fault != 0 ? fault : address_travelrule_fault(r->travelrule);
+    return fault != 0 ? fault : address_travelrule_fault(texts);
 }
 
 int mst_address_check(const struct mst_address_request *request,
@@ -3145,11 +3143,9 @@ int mst_address_check(const struct mst_address_request *request,
     struct out o = {(uint8_t *)why, MST_TEXT_MAX, 0, 0};
     unsigned fault = request != NULL ? address_fault(request) : 0;
 
-    if (why != NULL && fault != 0) {
-        out_text(&o, text_nth(fields, fault % 16));
+    if (why != NULL) { /* both texts are "" if there is no fault */
+        out_text(&o, text_nth(fields, fault % 16 - 1));
         out_text(&o, text_nth(rules, fault / 16 - 1));
-    }
-    if (why != NULL) {
         why[out_stored(&o)] = '\0';
     }
     return request == NULL ? MST_ERR_ARGUMENT
@@ -3170,36 +3166,9 @@ static const char *address_member_write(struct out *o, const char *before,
     return ",";
 }
 
-static void address_travelrule_write(struct out *o,
-                                     const struct mst_travelrule *t) {
-    const char *before = t->institution != NULL /* never with a person */
-                             ? "{\"beneficiary\":{\"institution_details\":{"
-                             : "{\"beneficiary\":{\"person_details\":{";
-
-    before = address_member_write(o, before, "first_name", t->first_name);
-    before = address_member_write(o, before, "last_name", t->last_name);
-    before = address_member_write(o, before, "name", t->institution);
-    if (*before == ',') {
-        out_byte(o, '}');
-        out_byte(o, '}');
-    } else {
-        before = "{";
-    }
-    if (t->vasp_id != NULL) {
-        out_text(o, before);
-        before = address_member_write(o, "\"vasp\":{", "id", t->vasp_id);
-        out_byte(o, '}');
-    }
-    before =
-        address_member_write(o, before, "custodian_type", t->custodian_type);
-    if (*before == '{') {
-        out_byte(o, '{');
-    }
-    out_byte(o, '}');
-}
-
 static void address_body_write(struct out *o,
                                const struct mst_address_request *r) {
+    const struct mst_travelrule *t = r->travelrule;
     const char *before = address_member_write(o, "{", "id", r->id);
 
     before = address_member_write(o, before, "crypto_network", r->network);
@@ -3209,30 +3178,43 @@ static void address_body_write(struct out *o,
         out_text(o, ",\"bookmarked_status\":");
         out_text(o, r->bookmarked == MST_BOOKMARK_TRUE ? "true" : "false");
     }
-    if (r->travelrule != NULL) {
-        out_text(o, ",\"travelrule_metadata\":");
-        address_travelrule_write(o, r->travelrule);
+    if (t != NULL) {
+        out_text(o, ",\"travelrule_metadata\":{");
+        before = t->institution != NULL /* never with a person */
+                     ? "\"beneficiary\":{\"institution_details\":{"
+                     : "\"beneficiary\":{\"person_details\":{";
+        before = address_member_write(o, before, "first_name", t->first_name);
+        before = address_member_write(o, before, "last_name", t->last_name);
+        before = address_member_write(o, before, "name", t->institution);
+        if (*before == ',') {
+            out_byte(o, '}');
+            out_byte(o, '}');
+        } else {
+            before = "";
+        }
+        if (t->vasp_id != NULL) {
+            out_text(o, before);
+            before = address_member_write(o, "\"vasp\":{", "id", t->vasp_id);
+            out_byte(o, '}');
+        }
+        (void)address_member_write(o, before, "custodian_type",
+                                   t->custodian_type);
+        out_byte(o, '}');
     }
     out_byte(o, '}');
 }
 
-#define ADDRESS_TEXT(name, member)                                   \
-    {                                                                \
-        name, OBJECT_AT(struct mst_address, member), 1, OBJECT_TEXT, \
-            OBJECT_WHOLE                                             \
-    }
+#define ADDRESS_AT(member) OBJECT_AT(struct mst_address, member)
 
 static const struct object_field address_fields[] = {
     {"address", 0, 0, 0, OBJECT_OBJECT, OBJECT_ENTERED},
-    ADDRESS_TEXT("id", id),
-    ADDRESS_TEXT("crypto_network", network),
-    ADDRESS_TEXT("address", address),
-    ADDRESS_TEXT("nickname", nickname),
-    ADDRESS_TEXT("status", status),
-    {"created_at", OBJECT_AT(struct mst_address, created_ns), 1, OBJECT_TIME,
-     0},
-    {"bookmarked", OBJECT_AT(struct mst_address, bookmarked), 1, OBJECT_BOOL,
-     0},
+    {"id", ADDRESS_AT(id), 1, OBJECT_TEXT, OBJECT_WHOLE},
+    {"crypto_network", ADDRESS_AT(network), 1, OBJECT_TEXT, OBJECT_WHOLE},
+    {"address", ADDRESS_AT(address), 1, OBJECT_TEXT, OBJECT_WHOLE},
+    {"nickname", ADDRESS_AT(nickname), 1, OBJECT_TEXT, OBJECT_WHOLE},
+    {"status", ADDRESS_AT(status), 1, OBJECT_TEXT, OBJECT_WHOLE},
+    {"created_at", ADDRESS_AT(created_ns), 1, OBJECT_TIME, 0},
+    {"bookmarked", ADDRESS_AT(bookmarked), 1, OBJECT_BOOL, 0},
 };
 
 /* Stores a status or a time, for struct object. */
@@ -3257,10 +3239,9 @@ static int address_body_read(const void *body, size_t len,
                              size_t size) {
     struct object o = {
         .fields = fields, .count = count, .convert = address_convert};
-    int rc;
+    int rc = json_check(body, len);
 
     memset(into, 0, size);
-    rc = json_check(body, len);
     rc = rc != 0 ? rc : object_read(&o, body, len, tokens, into);
     if (rc != 0) {
         memset(into, 0, size);
@@ -3282,23 +3263,19 @@ static int address_read(const void *body, size_t len, struct mst_tokens *tokens,
     return rc;
 }
 
-#define PROBLEM_TEXT(name, member, in, flags)                           \
-    {                                                                   \
-        name, OBJECT_AT(struct mst_problem, member), (in), OBJECT_WORD, \
-            OBJECT_LENIENT | (flags)                                    \
-    }
+#define PROBLEM_AT(member) OBJECT_AT(struct mst_problem, member)
 
 static const struct object_field problem_fields[] = {
-    PROBLEM_TEXT("title", title, 0, 0),
-    PROBLEM_TEXT("error", title, 0, OBJECT_ENTERED),
-    PROBLEM_TEXT("code", title, 0, 0),
-    PROBLEM_TEXT("code", title, 2, 0),
-    PROBLEM_TEXT("detail", detail, 0, 0),
-    PROBLEM_TEXT("message", detail, 0, 0),
-    PROBLEM_TEXT("error_description", detail, 0, 0),
-    PROBLEM_TEXT("message", detail, 2, 0),
-    {"status", OBJECT_AT(struct mst_problem, status), 0, OBJECT_STATUS,
-     OBJECT_LENIENT},
+    {"title", PROBLEM_AT(title), 0, OBJECT_WORD, OBJECT_LENIENT},
+    {"error", PROBLEM_AT(title), 0, OBJECT_WORD,
+     OBJECT_LENIENT | OBJECT_ENTERED},
+    {"code", PROBLEM_AT(title), 0, OBJECT_WORD, OBJECT_LENIENT},
+    {"code", PROBLEM_AT(title), 2, OBJECT_WORD, OBJECT_LENIENT},
+    {"detail", PROBLEM_AT(detail), 0, OBJECT_WORD, OBJECT_LENIENT},
+    {"message", PROBLEM_AT(detail), 0, OBJECT_WORD, OBJECT_LENIENT},
+    {"error_description", PROBLEM_AT(detail), 0, OBJECT_WORD, OBJECT_LENIENT},
+    {"message", PROBLEM_AT(detail), 2, OBJECT_WORD, OBJECT_LENIENT},
+    {"status", PROBLEM_AT(status), 0, OBJECT_STATUS, OBJECT_LENIENT},
 };
 
 /* Reads the body of an error response: application/problem+json (RFC 9457), the
