@@ -3320,8 +3320,7 @@ enum book_phase {
 };
 /* Closer times may be of one moment: some are only in milliseconds. */
 #define BOOK_ALIKE_NS 1000000
-/* A key is twice a price in units, plus a bit. A side's unit gives its best
- * price nine digits; outside BOOK_UNITS_LEAST to _MOST it is changed. */
+/* A side's unit gives its best price nine digits. Outside these it changes. */
 #define BOOK_UNITS_DIGITS 9
 #define BOOK_UNITS_LEAST 10000000
 #define BOOK_UNITS_MOST (UINT32_MAX / 2)
@@ -3411,14 +3410,9 @@ static int book_rank(const struct mst_level *a, const struct mst_level *b) {
 
 /* Chooses another unit if the side's best price no longer suits it. */
 static void book_measure(struct mst_book_side *s) {
-    const struct mst_level *best;
-    uint32_t units;
+    const struct mst_level *best = &s->levels[s->count - 1];
+    uint32_t units = (best->key ^ (0 - (uint32_t)best->side)) / 2;
 
-    if (s->count == 0) {
-        return;
-    }
-    best = &s->levels[s->count - 1];
-    units = (best->key ^ (0 - (uint32_t)best->side)) / 2;
     if ((units >= BOOK_UNITS_LEAST && units < BOOK_UNITS_MOST) ||
         best->price_coefficient <= 0) {
         return;
@@ -3599,9 +3593,8 @@ static void book_insert(const struct mst_book *book, struct mst_book_side *s,
             return;
         }
         for (uint32_t n = book->capacity / 64 + 1; n > 0 && at > 0; n--, at--) {
-            book_cut(s, s->levels++);
-            s->front++;
-            s->count--;
+            book_cut(s, s->levels);
+            book_shift(book, s, 0, -1);
         }
     }
     book_shift(book, s, at, 1);
@@ -3701,13 +3694,6 @@ static void book_swap(struct mst_level *a, struct mst_level *b) {
     *b = level;
 }
 
-static void book_reverse(struct mst_level *levels, uint32_t count) {
-    for (uint32_t i = 0; i < count / 2; i++) {
-        book_swap(&levels[i], &levels[count - 1 - i]);
-    }
-}
-
-/* The heap's top, levels[0], is the worst level. */
 static void book_sift_down(struct mst_level *heap, uint32_t count,
                            uint32_t at) {
     uint32_t child;
@@ -3732,19 +3718,19 @@ static void book_sift_up(struct mst_level *heap, uint32_t at) {
     }
 }
 
-/* Makes a heap. Levels that came best first are one as soon as reversed. */
+/* Makes a heap. Levels that are sorted best first need only be reversed. */
 static void book_heap(struct mst_level *levels, uint32_t count) {
-    book_reverse(levels, count);
+    for (uint32_t i = 0; i < count / 2; i++) {
+        book_swap(&levels[i], &levels[count - 1 - i]);
+    }
     for (uint32_t at = count / 2; at-- > 0;) {
         book_sift_down(levels, count, at);
     }
 }
 
-/* Moves collected updates that are newer than the snapshot to the array's end
- * and forgets the others: if only these lacked room, nothing is missing. */
+/* Forgets older updates: if only these lacked room, nothing is missing. */
 static void book_begin_snapshot(struct mst_book *book, int64_t time_ns) {
-    for (unsigned side = 0; side < 2; side++) {
-        struct mst_book_side *s = &book->sides[side];
+    for (struct mst_book_side *s = book->sides; s < book->sides + 2; s++) {
         struct mst_level *newer;
         book_pack(s);
         newer = s->levels + book->capacity;
@@ -3822,7 +3808,7 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
             book_swap(&levels[0], &levels[n]);
             book_sift_down(levels, n, 0);
         }
-        book_reverse(levels, s->count);
+        book_heap(levels, s->count);
     }
     /* A dropped level may have given the horizon's price another amount. */
     while (s->count > 0 && book_is_beyond(s, &s->levels[0])) {
@@ -3860,8 +3846,7 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
 #define BOOK_LATE_NS 2000000000
 
 static void book_clear(struct mst_book *book) {
-    for (unsigned side = 0; side < 2; side++) {
-        struct mst_book_side *s = &book->sides[side];
+    for (struct mst_book_side *s = book->sides; s < book->sides + 2; s++) {
         s->count = 0;
         s->cut = false;
         book_pack(s);
@@ -3961,19 +3946,15 @@ int mst_book_amount(const struct mst_book *book, enum mst_side side,
 }
 
 int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread) {
-    struct mst_decimal bests[2];
+    const struct mst_level *bid = mst_book_level(book, MST_BID, 0);
+    const struct mst_level *ask = mst_book_level(book, MST_ASK, 0);
+    bool cut = mst_book_horizon(book, bid == NULL ? MST_BID : MST_ASK, spread);
 
     memset(spread, 0, sizeof *spread);
-    for (enum mst_side side = MST_BID; side <= MST_ASK; side++) {
-        const struct mst_level *best = mst_book_level(book, side, 0);
-        if (best == NULL) {
-            return mst_book_horizon(book, side, &bests[side])
-                       ? MST_ERR_HORIZON
-                       : MST_ERR_NO_LEVELS;
-        }
-        bests[side] = mst_level_price(best);
+    if (bid == NULL || ask == NULL) {
+        return cut ? MST_ERR_HORIZON : MST_ERR_NO_LEVELS;
     }
-    *spread = mst_decimal_sub(bests[MST_ASK], bests[MST_BID]);
+    *spread = mst_decimal_sub(mst_level_price(ask), mst_level_price(bid));
     return 0;
 }
 
@@ -3997,9 +3978,10 @@ static void book_live(struct mst_book *book) {
     book->state = MST_BOOK_LIVE;
     book->reason = MST_BOOK_OK;
     book->phase = BOOK_FOLLOW;
-    for (unsigned side = 0; side < 2; side++) {
-        struct mst_book_side *s = &book->sides[side];
-        book_measure(s);
+    for (struct mst_book_side *s = book->sides; s < book->sides + 2; s++) {
+        if (s->count > 0) {
+            book_measure(s);
+        }
         flags |= s->cut && s->count < book->thin ? MST_BOOK_THIN : 0;
     }
     bid = mst_book_level(book, MST_BID, 0);
@@ -4018,15 +4000,14 @@ static void book_live(struct mst_book *book) {
 static void book_open(struct mst_book *book, const struct mst_part *part,
                       uint64_t received_ns) {
     int64_t time_ns = part->time_ns;
+    bool again = part->snapshot && book->phase == BOOK_FOLLOW;
 
-    if (part->snapshot && book->phase == BOOK_FOLLOW &&
-        time_ns < book->time_ns) {
+    if (again && time_ns < book->time_ns) {
         /* It is not known what was removed since this older snapshot. */
         mst_book_stale(book, MST_BOOK_DISORDER);
         return;
     }
-    if (book->phase == BOOK_RESTART ||
-        (part->snapshot && book->phase == BOOK_FOLLOW)) {
+    if (again || book->phase == BOOK_RESTART) {
         book_clear(book);
         book->state = MST_BOOK_BUILDING;
         book->time_ns = book->phase == BOOK_RESTART ? 0 : book->time_ns;
@@ -4083,9 +4064,8 @@ static void book_end(struct mst_book *book, const struct mst_part *part,
         bool bids = book_end_snapshot(book, &book->sides[MST_BID]);
         bool asks = book_end_snapshot(book, &book->sides[MST_ASK]);
         book->snapshot_received_ns = received_ns;
-        if (bids && asks) {
-            book_live(book);
-        } else {
+        book_live(book);
+        if (!bids || !asks) {
             mst_book_stale(book, MST_BOOK_DISORDER);
         }
     }
