@@ -3492,16 +3492,16 @@ struct book_sought {
     uint32_t key, place;
 };
 
-/* Corrects the place by prices. True if the level there has this price. */
-static bool book_search(const struct mst_level *levels, uint32_t count,
-                        struct book_sought *sought) {
+/* Corrects the place by prices. Returns the level of this price, or NULL. */
+static struct mst_level *book_search(struct mst_level *levels, uint32_t count,
+                                     struct book_sought *sought) {
     uint32_t at = sought->place, high = count;
 
     if (at == count || levels[at].key != sought->key) {
-        return false;
+        return NULL;
     }
     if (book_key_is_exact(sought->key, sought->level->side)) {
-        return true;
+        return &levels[at];
     }
     while (at < high) {
         uint32_t middle = at + (high - at) / 2;
@@ -3512,7 +3512,9 @@ static bool book_search(const struct mst_level *levels, uint32_t count,
         }
     }
     sought->place = at;
-    return at < count && book_compare(&levels[at], sought->level) == 0;
+    return at < count && book_compare(&levels[at], sought->level) == 0
+               ? &levels[at]
+               : NULL;
 }
 
 /* True if this price is not better than the side's horizon: it is unknown. */
@@ -3611,7 +3613,6 @@ static void book_change(struct mst_book *book, struct book_sought *late) {
     bool forget =
         level->amount_coefficient == 0 && book->phase != BOOK_IN_EARLY;
     struct mst_level *here;
-    int64_t known_ns;
 
     /* Earlier changes may have moved the place. */
     while (at > 0 && s->levels[at - 1].key >= late->key) {
@@ -3621,26 +3622,23 @@ static void book_change(struct mst_book *book, struct book_sought *late) {
         at++;
     }
     late->place = at;
-    if (!book_search(s->levels, s->count, late)) {
+    here = book_search(s->levels, s->count, late);
+    if (here == NULL) {
         if (late->place == 0 && book_is_beyond(s, level)) {
             book_cut(s, level);
         } else if (!forget) {
             book_insert(book, s, late);
         }
+    } else if (book_is_older(level->time_ns, here->time_ns)) {
         return;
-    }
-    here = &s->levels[late->place];
-    known_ns = here->time_ns;
-    if (book_is_older(level->time_ns, known_ns)) {
-        return;
-    }
-    if (forget) {
+    } else if (forget) {
         book_shift(book, s, late->place, -1);
-        return;
+    } else {
+        int64_t known_ns = here->time_ns;
+        *here = *level;
+        here->key = late->key;
+        here->time_ns = level->time_ns > known_ns ? level->time_ns : known_ns;
     }
-    *here = *level;
-    here->key = late->key;
-    here->time_ns = level->time_ns > known_ns ? level->time_ns : known_ns;
 }
 
 /* Sets the amount of a level if that is all there is to do, else returns false.
@@ -3755,7 +3753,7 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
     level.key = sought.key = book_key(s, &level);
     sought.place = book_place(newer, s->newer, level.key);
     if (level.amount_coefficient == 0 || book_is_beyond(s, &level) ||
-        book_search(newer, s->newer, &sought)) {
+        book_search(newer, s->newer, &sought) != NULL) {
         return;
     }
     if (s->count + s->newer < book->capacity) {
@@ -3909,8 +3907,7 @@ const struct mst_level *mst_book_find(const struct mst_book *book,
     struct book_sought sought = {&level, book_key(s, &level), 0};
 
     sought.place = book_place(s->levels, depth, sought.key);
-    return book_search(s->levels, depth, &sought) ? &s->levels[sought.place]
-                                                  : NULL;
+    return book_search(s->levels, depth, &sought);
 }
 
 bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
@@ -4014,13 +4011,12 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
         book->phase = BOOK_COLLECT;
     }
     if (part->snapshot) {
+        bool back = book->time_ns - time_ns > BOOK_LATE_NS ||
+                    book->last_ns - time_ns > BOOK_LATE_NS;
         book->reason = MST_BOOK_IN_MESSAGE;
         book_begin_snapshot(book, time_ns);
         book->phase = BOOK_IN_SNAPSHOT;
-        book->flags = book->time_ns - time_ns > BOOK_LATE_NS ||
-                              book->last_ns - time_ns > BOOK_LATE_NS
-                          ? MST_BOOK_TIME_STEP
-                          : 0;
+        book->flags = back ? MST_BOOK_TIME_STEP : 0;
         book->disagreements = 0;
         book->snapshot_ns = time_ns;
     } else if (book->phase == BOOK_COLLECT) {
