@@ -3555,30 +3555,26 @@ static void book_move(struct mst_level *to, const struct mst_level *from,
 
 /* Moves a side's levels to the beginning of its array. */
 static void book_pack(struct mst_book_side *s) {
-    const struct mst_level *levels = s->levels;
-
+    book_move(s->levels - s->front, s->levels, s->count);
     s->levels -= s->front;
     s->front = 0;
-    book_move(s->levels, levels, s->count);
 }
 
 /* Opens a gap at a place (by is 1), or removes the level there (-1). The worse
  * levels move if they are fewer and have room before them, else the better. */
 static void book_shift(const struct mst_book *book, struct mst_book_side *s,
                        uint32_t at, int by) {
-    struct mst_level *levels = s->levels, *here;
     uint32_t better = s->count - at - (by < 0);
 
     if (at < better && (by < 0 || s->front > 0)) {
+        book_move(s->levels - by, s->levels, at);
         s->levels -= by;
         s->front -= (uint32_t)by;
-        book_move(s->levels, levels, at);
     } else {
         if (by > 0 && s->front + s->count == book->capacity) {
             book_pack(s);
         }
-        here = s->levels + at;
-        book_move(here + (by > 0), here + (by < 0), better);
+        book_move(s->levels + at + (by > 0), s->levels + at + (by < 0), better);
     }
     s->count += (uint32_t)by;
 }
@@ -3924,7 +3920,6 @@ bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
                     struct mst_decimal price, struct mst_decimal *sum) {
     const struct mst_book_side *s = &book->sides[side];
-    size_t depth = mst_book_depth(book, side);
 
     memset(sum, 0, sizeof *sum);
     /* A stale book without a level may have been without one all the time. */
@@ -3932,7 +3927,7 @@ int mst_book_amount(const struct mst_book *book, enum mst_side side,
         mst_book_depth(book, MST_BID) + mst_book_depth(book, MST_ASK) == 0) {
         return MST_ERR_NO_LEVELS;
     }
-    for (size_t i = depth; i-- > 0;) {
+    for (size_t i = mst_book_depth(book, side); i-- > 0;) {
         if (book_better(side, mst_level_price(&s->levels[i]), price) < 0) {
             return 0;
         }
@@ -4060,8 +4055,9 @@ static void book_end(struct mst_book *book, const struct mst_part *part,
         bool bids = book_end_snapshot(book, &book->sides[MST_BID]);
         bool asks = book_end_snapshot(book, &book->sides[MST_ASK]);
         book->snapshot_received_ns = received_ns;
-        book_live(book);
-        if (!bids || !asks) {
+        if (bids && asks) {
+            book_live(book);
+        } else {
             mst_book_stale(book, MST_BOOK_DISORDER);
         }
     }
@@ -4318,8 +4314,7 @@ static bool ws_is_close_code(uint16_t code) {
 /* Checks the payload of a close frame: a code and a reason, or nothing. */
 static int ws_close_piece(struct mst_ws_piece *piece) {
     const uint8_t *data = piece->data;
-    uint16_t code =
-        piece->len < 2 ? 0 : (uint16_t)((unsigned)data[0] << 8 | data[1]);
+    uint16_t code = piece->len < 2 ? 0 : (uint16_t)(data[0] * 256 + data[1]);
 
     piece->close_code = 1005;
     if (piece->len == 0) {
