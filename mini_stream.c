@@ -4314,7 +4314,8 @@ static bool ws_is_close_code(uint16_t code) {
 /* Checks the payload of a close frame: a code and a reason, or nothing. */
 static int ws_close_piece(struct mst_ws_piece *piece) {
     const uint8_t *data = piece->data;
-    uint16_t code = piece->len < 2 ? 0 : (uint16_t)(data[0] * 256 + data[1]);
+    uint16_t code =
+        piece->len < 2 ? 0 : (uint16_t)((unsigned)data[0] << 8 | data[1]);
 
     piece->close_code = 1005;
     if (piece->len == 0) {
