@@ -3089,24 +3089,25 @@ static unsigned address_text_fault(unsigned field, const char *text) {
 }
 
 /* The fault of fields that exclude or need each other, or 0. */
-static unsigned address_travelrule_fault(const char *const *texts) {
-    const char *custodian = texts[ADDRESS_CUSTODIAN_TYPE];
-    bool vasp = texts[ADDRESS_VASP_ID] != NULL;
+static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
+    const char *wrong = t->vasp_id == NULL ? "VASP" : "PRIVATE";
 
-    if (texts[ADDRESS_INSTITUTION] != NULL &&
-        (texts[ADDRESS_FIRST_NAME] != NULL ||
-         texts[ADDRESS_LAST_NAME] != NULL)) {
+    if (t->institution != NULL &&
+        (t->first_name != NULL || t->last_name != NULL)) {
         return ADDRESS_INSTITUTION + ADDRESS_CONTRADICTS;
     }
-    if (custodian == NULL ||
-        strcmp(custodian, vasp ? "PRIVATE" : "VASP") != 0) {
+    if (t->custodian_type == NULL || strcmp(t->custodian_type, wrong) != 0) {
         return 0;
     }
-    return ADDRESS_VASP_ID + (vasp ? ADDRESS_CONTRADICTS : ADDRESS_MISSING);
+    return ADDRESS_VASP_ID +
+           (t->vasp_id == NULL ? ADDRESS_MISSING : ADDRESS_CONTRADICTS);
 }
 
 /* The first fault, or 0. Checks identification, each text, contradictions. */
 static unsigned address_fault(const struct mst_address_request *r) {
+    const struct mst_travelrule none = {0};
+    const struct mst_travelrule *t =
+        r->travelrule != NULL ? r->travelrule : &none;
     const char *texts[ADDRESS_BOOKMARKED] = {NULL, r->id, r->network,
                                              r->address, r->nickname};
     unsigned fault = 0;
@@ -3119,17 +3120,14 @@ static unsigned address_fault(const struct mst_address_request *r) {
                                   : r->network != NULL ? ADDRESS_ADDRESS
                                                        : ADDRESS_IDENTITY);
     }
-    if (r->travelrule != NULL) {
-        memcpy(&texts[ADDRESS_FIRST_NAME], r->travelrule,
-               sizeof *r->travelrule);
-    }
+    memcpy(&texts[ADDRESS_FIRST_NAME], t, sizeof *t);
     for (unsigned i = ADDRESS_ID; fault == 0 && i < ADDRESS_BOOKMARKED; i++) {
         fault = address_text_fault(i, texts[i]);
     }
     if (fault == 0 && (unsigned)r->bookmarked > MST_BOOKMARK_TRUE) {
         fault = ADDRESS_BOOKMARKED + ADDRESS_VALUE;
     }
-    return fault != 0 ? fault : address_travelrule_fault(texts);
+    return fault != 0 ? fault : address_travelrule_fault(t);
 }
 
 int mst_address_check(const struct mst_address_request *request,
@@ -3290,9 +3288,7 @@ static void address_problem_read(const void *body, size_t len,
 /* ------------------------------------------------------------------------
  * 9 book: sides
  *
- * A book lists the offers of a market by price: bids to buy, asks to sell. A
- * level is a price with the amount offered. A snapshot has all levels; updates
- * then set or remove some.
+ * A snapshot has all levels of a book; updates then set or remove some.
  *
  * Each side is sorted from its worst level to its best, so that a change near
  * the top moves few bytes, and each level has the time that set it. Updates
@@ -3358,9 +3354,9 @@ static int book_compare(const struct mst_level *a, const struct mst_level *b) {
                        mst_level_price(b));
 }
 
-static bool book_amounts_agree(const struct mst_level *a,
-                               const struct mst_level *b) {
-    return mst_decimal_cmp(mst_level_amount(a), mst_level_amount(b)) == 0;
+static bool book_same(const struct mst_level *a, const struct mst_level *b) {
+    return book_compare(a, b) == 0 &&
+           mst_decimal_cmp(mst_level_amount(a), mst_level_amount(b)) == 0;
 }
 
 /* A bid's key for a price that is no whole number of units, or too many. */
@@ -3813,7 +3809,7 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
         const struct mst_level *level = &s->levels[i];
         if (kept == 0 || book_rank(level, &s->levels[kept - 1]) != 0) {
             s->levels[kept++] = *level;
-        } else if (!book_amounts_agree(level, &s->levels[kept - 1])) {
+        } else if (!book_same(level, &s->levels[kept - 1])) {
             return false;
         }
     }
@@ -4097,8 +4093,7 @@ static bool book_agrees(const struct mst_book *book, enum mst_side side,
     const struct mst_level *level = mst_book_level(book, side, 0);
 
     return level == NULL ? !has || book_is_beyond(&book->sides[side], best)
-                         : has && book_compare(level, best) == 0 &&
-                               book_amounts_agree(level, best);
+                         : has && book_same(level, best);
 }
 
 void mst_book_check(struct mst_book *book, const struct mst_top *top,
