@@ -3048,8 +3048,7 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event) {
  * 8 addresses
  *
  * Writes requests for crypto destination addresses as JSON, and reads the
- * replies: address records, or problems (RFC 9457). One number says what is
- * wrong with a request, so that one function can put it into words.
+ * replies: address records, or problems (RFC 9457).
  * ------------------------------------------------------------------------ */
 
 /* What is wrong with a request: a field plus, in steps of 16, a broken rule. */
@@ -3721,9 +3720,8 @@ static void book_heap(struct mst_level *levels, uint32_t count) {
 /* Forgets older updates: if only these lacked room, nothing is missing. */
 static void book_begin_snapshot(struct mst_book *book, int64_t time_ns) {
     for (struct mst_book_side *s = book->sides; s < book->sides + 2; s++) {
-        struct mst_level *newer;
+        struct mst_level *newer = s->levels - s->front + book->capacity;
         book_pack(s);
-        newer = s->levels + book->capacity;
         for (uint32_t i = s->count; i-- > 0;) {
             if (s->levels[i].time_ns > time_ns) {
                 *--newer = s->levels[i];
@@ -4251,15 +4249,13 @@ static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t *len) {
     size_t at = 0, have = ws->header_len, n;
 
     if (have == 0) {
-        ws->header[0] = data[at++];
-        have = 1;
+        ws->header[have++] = data[at++];
     }
     if (have == 1 && at < *len) {
         uint8_t code = data[at] & WS_LENGTH;
-        ws->header[1] = data[at++];
+        ws->header[have++] = data[at++];
         ws->header_need = code == 126 ? 4 : code == 127 ? 10 : 2;
         ws->frame_left = ws->header_need > 2 ? 0 : code;
-        have = 2;
     }
     n = have < 2 ? 0 : ws->header_need - have;
     n = n < *len - at ? n : *len - at;

@@ -26,7 +26,11 @@ static void call(unsigned what, enum mst_side side) {
     case 0: book_change(&book, &late); break;
     case 1: book_begin_snapshot(&book, any_time()); break;
     case 2: book_clear(&book); break;
-    case 3: book_measure(s); break;
+    case 3:
+        if (s->count > 0) {
+            book_measure(s);
+        }
+        break;
     case 4: (void)mst_book_find(&book, side, any_decimal()); break;
     case 5: book_add(&book, &level); break;
     default: (void)book_end_snapshot(&book, s); break;
