@@ -143,7 +143,7 @@ static void expect_place(const struct mst_book_side *s, enum mst_side side,
     }
     sought.place = book_place(s->levels, s->count, key);
     assert_int_equal(sought.place, by_key);
-    found = book_search(s->levels, s->count, &sought);
+    found = book_search(s->levels, s->count, &sought) != NULL;
     assert_int_equal(sought.place, by_price);
     assert_int_equal(found,
                      by_price < s->count &&
