@@ -6198,7 +6198,8 @@ static bool link_next_address(struct mst_link *l) {
     return true;
 }
 
-/* Begins an exchange on the connection; restarts if it lacks a good token. */
+/* Begins an exchange on the connection. Restarts if it lacks a good token, or
+ * if the service has just asked another link to wait. */
 static void link_exchange(struct mst_link *l) {
     const struct mst_config *g = &l->config;
     struct mst_token *token = l->token;
@@ -6208,7 +6209,8 @@ static void link_exchange(struct mst_link *l) {
         json_init(&l->reply.json);
         l->reply.utf8 = l->reply.len = 0;
         link_enter(l, MST_STATE_TOKEN, g->token_ms);
-    } else if (!access_is_good(l->access, token)) {
+    } else if (!access_is_good(l->access, token) ||
+               l->access->holds[l->purpose].armed) {
         link_restart(l);
         return;
     } else {
@@ -6242,11 +6244,7 @@ static void link_connected(struct mst_link *l) {
         }
     }
 #endif
-    if (l->purpose != ACCESS_TOKEN && l->access->holds[l->purpose].armed) {
-        link_restart(l); /* the service has just asked another link to wait */
-    } else {
-        link_exchange(l);
-    }
+    link_exchange(l);
 }
 
 /* ------------------------------------------------------------------------
@@ -6700,8 +6698,7 @@ APART void link_save_tokens(const struct mst_link *l) {
     }
 }
 
-/* Takes host and path from this purpose's URL. Checks it, and what its security
- * needs. */
+/* Reads the URL for this purpose. Checks it, and what its security needs. */
 static int link_set_endpoint(struct mst_link *l, unsigned purpose) {
     const char *url = link_url(l, purpose), *host = l->endpoint.host;
     const char *scheme = purpose == ACCESS_STREAM ? "ws" : "http";
@@ -6914,8 +6911,7 @@ static uint32_t link_left(const struct mst_link *l, bool awaits) {
     return left;
 }
 
-/* Bytes that were read at ns have come from the wire. Only plaintext counts as
- * received. */
+/* Bytes were read at ns. Only plaintext counts as received. */
 static void link_got(struct mst_link *l, uint64_t ns) {
     size_t len;
     const uint8_t *data = transport_received(&l->transport, &len);
@@ -7061,8 +7057,7 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     return moved || l->stats.bytes_in != read || l->state != before ? 2 : 0;
 }
 
-/* Handles the first timer that is due, or has the user do it; false if none is.
- * later_ms: as for link_time(). */
+/* Handles the first timer that is due by link_time(); false if none is. */
 APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
     unsigned i = l->state > MST_STATE_WAIT ? MST_TIMER_STAGE : MST_TIMER_USER;
 
