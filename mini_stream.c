@@ -5844,14 +5844,15 @@ static void link_trace(const struct mst_link *l, struct mst_trace *trace) {
 
 static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
                             const char *text, uint32_t value) {
-    struct mst_trace trace = {.kind = kind, .text = text, .value = value};
-
-    link_trace(l, &trace);
+    link_trace(l,
+               &(struct mst_trace){.kind = kind, .text = text, .value = value});
 }
 
+/* Traces bytes, but none of a token exchange. */
 static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
                             const void *data, size_t len) {
-    if (link_traces(l, kind)) { /* first, as this is called often */
+    if (link_traces(l, kind) && /* first, as this is called often */
+        (l->purpose != ACCESS_TOKEN || kind == MST_TRACE_RANDOM)) {
         struct mst_trace trace = {.kind = kind, .data = data, .len = len};
         link_trace(l, &trace);
     }
@@ -5860,14 +5861,12 @@ static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
 static void link_trace_token(const struct mst_link *l,
                              const struct mst_token *token, const char *text,
                              int64_t life_s) {
-    struct mst_trace trace = {.kind = MST_TRACE_TOKEN,
-                              .text = text,
-                              .value = life_s,
-                              .value2 = token->len,
-                              .data = token->scope,
-                              .len = strlen(token->scope)};
-
-    link_trace(l, &trace);
+    link_trace(l, &(struct mst_trace){.kind = MST_TRACE_TOKEN,
+                                      .text = text,
+                                      .value = life_s,
+                                      .value2 = token->len,
+                                      .data = token->scope,
+                                      .len = strlen(token->scope)});
 }
 
 /* Raises a high-water mark to value. */
@@ -5877,18 +5876,20 @@ APART void link_high(uint32_t *mark, size_t value) {
     }
 }
 
-/* The timers that judge the peer, a set. They stop while the caller is away. */
-static unsigned link_judges(const struct mst_link *l) {
-    return (l->state > MST_STATE_WAIT ? BIT(MST_TIMER_ANSWER + 1) - 1 : 0) |
-           (l->user->purpose == ACCESS_ADDRESS ? BIT(MST_TIMER_USER) : 0);
+/* The time on a timer's clock. That of timers that judge the peer stops while
+ * the caller is away; it is later_ms behind, so that input is read first. */
+static uint32_t link_time(const struct mst_link *l, unsigned timer,
+                          uint32_t later_ms) {
+    bool judges = timer == MST_TIMER_USER
+                      ? l->user->purpose == ACCESS_ADDRESS
+                      : timer <= MST_TIMER_ANSWER && l->state > MST_STATE_WAIT;
+
+    return judges ? l->clock.patient - later_ms : l->clock.now;
 }
 
-/* Arms a timer, by the clock that it follows. */
 APART void link_arm(struct mst_link *l, enum mst_link_timer timer,
                     uint32_t ms) {
-    bool judges = (link_judges(l) & BIT(timer)) != 0;
-
-    timer_set(&l->timers[timer], judges ? l->clock.patient : l->clock.now, ms);
+    timer_set(&l->timers[timer], link_time(l, timer, 0), ms);
 }
 
 static const char *link_scope(const struct mst_link *l) {
@@ -5947,12 +5948,6 @@ static bool link_is_http(const struct mst_link *l) {
     return l->state == MST_STATE_TOKEN || l->state == l->user->request;
 }
 
-/* Unix time, s: as read when the attempt began, plus the time since. */
-static int64_t link_unix_s(const struct mst_link *l) {
-    return l->clock.unix_s +
-           (int64_t)((l->clock.elapsed_ms - l->clock.unix_ms) / 1000);
-}
-
 /* The shortest wait before a retry that the service asks for, ms, or 0. */
 APART uint32_t link_retry_after(const struct mst_link *l, int error) {
     const struct mst_http *h = &l->http;
@@ -5975,19 +5970,18 @@ static void link_note_http(struct mst_link *l) {
 
 /* Counts the failure that was noted. least: what link_retry_after() returns. */
 static void link_count_failure(struct mst_link *l, uint32_t least) {
-    const struct mst_failure *f = &l->failure;
+    const int error = l->failure.error;
     struct mst_trace trace = {.kind = MST_TRACE_ERROR,
-                              .error = f->error,
+                              .error = error,
                               .value = least,
-                              .failure = f};
-    struct mst_stats *stats = &l->stats;
-    unsigned band = (0 - (unsigned)f->error) / 100;
+                              .failure = &l->failure};
+    unsigned band = (0 - (unsigned)error) / 100;
 
-    stats->failures++;
+    l->stats.failures++;
     if (band < MST_BANDS) {
-        stats->errors[band] += 1; /* clang's sanitizer does not look at ++ */
+        l->stats.errors[band] += 1; /* clang's sanitizer does not look at ++ */
     }
-    stats->last_error = f->error;
+    l->stats.last_error = error;
     link_trace(l, &trace);
 }
 
@@ -6039,15 +6033,14 @@ static int link_detail(const struct mst_link *l, int error) {
 /* Notes a failure, whose event is returned next. Returns it, to add details. */
 static struct mst_failure *link_note(struct mst_link *l,
                                      enum mst_event_type type, int error) {
-    struct mst_failure *f = &l->failure;
-
-    *f = (struct mst_failure){.error = error,
-                              .stage = l->state,
-                              .detail = link_detail(l, error),
-                              .market = "",
-                              .text = link_has_text(error) ? l->text : ""};
+    l->failure =
+        (struct mst_failure){.error = error,
+                             .stage = l->state,
+                             .detail = link_detail(l, error),
+                             .market = "",
+                             .text = link_has_text(error) ? l->text : ""};
     l->report = (uint8_t)type;
-    return f;
+    return &l->failure;
 }
 
 /* What a waiting link does next: its user's purpose, or fetching a token. */
@@ -6168,6 +6161,7 @@ static void link_forget(struct mst_link *l, int error) {
 static void link_fail(struct mst_link *l, int error) {
     const bool local = error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
     uint32_t least, wait, retry_ms = 0;
+    bool lasting;
 
     error = link_note_end(l, error);
     least = link_retry_after(l, error);
@@ -6182,13 +6176,11 @@ static void link_fail(struct mst_link *l, int error) {
     if (least > 0) { /* for all objects that share the access */
         access_hold(l->access, l->purpose, least);
     }
-    if (!local && !l->failure.permanent) {
-        l->reported_error = 0;
-    } else if (l->reported_error == error) {
+    lasting = local || l->failure.permanent;
+    if (lasting && l->reported_error == error) {
         l->report = MST_EVENT_NONE; /* report a lasting error once */
-    } else {
-        l->reported_error = error;
     }
+    l->reported_error = lasting ? error : 0;
     link_stop(l, error, retry_ms);
     if (!l->closing) {
         /* How long another link takes to fetch a token is unknown. */
@@ -6197,25 +6189,17 @@ static void link_fail(struct mst_link *l, int error) {
     }
 }
 
-static int link_read_url(struct mst_link *l, unsigned purpose) {
-    const char *url = link_url(l, purpose);
-
-    return url == NULL ? MST_ERR_URL
-                       : http_url(url, purpose == ACCESS_STREAM ? "ws" : "http",
-                                  &l->endpoint);
-}
-
 /* Continues with the host's next address; false if there is none. */
 static bool link_next_address(struct mst_link *l) {
-    bool left = ++l->connection.tried < l->connection.addresses;
-
-    if (left) {
-        link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
+    if (++l->connection.tried >= l->connection.addresses) {
+        return false;
     }
-    return left;
+    link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
+    return true;
 }
 
-/* Begins an exchange on the connection; restarts if it lacks a good token. */
+/* Begins an exchange on the connection. Restarts if it lacks a good token, or
+ * if the service has just asked another link to wait. */
 static void link_exchange(struct mst_link *l) {
     const struct mst_config *g = &l->config;
     struct mst_token *token = l->token;
@@ -6225,7 +6209,8 @@ static void link_exchange(struct mst_link *l) {
         json_init(&l->reply.json);
         l->reply.utf8 = l->reply.len = 0;
         link_enter(l, MST_STATE_TOKEN, g->token_ms);
-    } else if (!access_is_good(l->access, token)) {
+    } else if (!access_is_good(l->access, token) ||
+               l->access->holds[l->purpose].armed) {
         link_restart(l);
         return;
     } else {
@@ -6259,11 +6244,7 @@ static void link_connected(struct mst_link *l) {
         }
     }
 #endif
-    if (l->purpose != ACCESS_TOKEN && l->access->holds[l->purpose].armed) {
-        link_restart(l); /* the service has just asked another link to wait */
-    } else {
-        link_exchange(l);
-    }
+    link_exchange(l);
 }
 
 /* ------------------------------------------------------------------------
@@ -6283,10 +6264,8 @@ static void link_write_form(const struct mst_link *l, struct out *o) {
 
 static void link_write_bearer(const struct mst_link *l, struct out *o,
                               bool masked) {
-    const struct mst_token *token = l->token;
-
     out_text(o, "Authorization: Bearer ");
-    out_bytes(o, masked ? NULL : token->text, token->len);
+    out_bytes(o, masked ? NULL : l->token->text, l->token->len);
     out_text(o, "\r\n");
 }
 
@@ -6312,7 +6291,7 @@ static void link_write(const struct mst_link *l, struct out *o) {
 
 /* Writes as much as fits of what is to be sent. Returns true for progress. */
 static bool link_send(struct mst_link *l) {
-    struct out o;
+    struct out o = {.skip = l->send_at};
     size_t n;
 
     if (l->sending == SEND_NOTHING && l->user->choose != NULL) {
@@ -6326,8 +6305,6 @@ static bool link_send(struct mst_link *l) {
         return true;
     }
     o.data = transport_space(&l->transport, &o.cap);
-    o.skip = l->send_at;
-    o.len = 0;
     if (o.cap == 0) {
         return false;
     }
@@ -6343,14 +6320,11 @@ static bool link_send(struct mst_link *l) {
     return true;
 }
 
-/* Plaintext was read. The trace does not get that of a token exchange. */
+/* Plaintext was read. */
 static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
-    if (len == 0) {
-        return;
-    }
-    transport_took(&l->transport, len);
-    l->stats.bytes_in += len;
-    if (l->purpose != ACCESS_TOKEN) {
+    if (len > 0) {
+        transport_took(&l->transport, len);
+        l->stats.bytes_in += len;
         link_trace_data(l, MST_TRACE_IN, data, len);
     }
 }
@@ -6442,19 +6416,14 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
 
 /* Points to the first word of scope that list lacks, or to "". */
 static const char *link_lacks(const char *list, const char *scope) {
-    while (*scope != '\0') {
-        size_t len = strcspn(scope, " "), n;
-        const char *at = list;
-        bool found;
-        do {
-            n = strcspn(at, " ");
-            found = n == len && memcmp(at, scope, len) == 0;
-            at += n + (at[n] == ' ');
-        } while (!found && *at != '\0');
-        if (len > 0 && !found) {
-            break;
-        }
-        scope += len + (scope[len] == ' ');
+    const char *at = list;
+
+    scope += strspn(scope, " ");
+    while (*scope != '\0' && *at != '\0') {
+        size_t len = strcspn(scope, " "), n = strcspn(at, " ");
+        bool found = n == len && memcmp(at, scope, len) == 0;
+        at = found ? list : at + n + strspn(at + n, " ");
+        scope += found ? len + strspn(scope + len, " ") : 0;
     }
     return scope;
 }
@@ -6589,9 +6558,7 @@ static void link_read_token(struct mst_link *l) {
         /* The status says more than the body, or an error in it. */
         rc = http_status_error(status, MST_ERR_HTTP_STATUS);
     }
-    if (rc == 1) {
-        rc = link_reply_done(l);
-    }
+    rc = rc == 1 ? link_reply_done(l) : rc;
     if (rc < 0) { /* a 401 is about the credentials, as no token was sent */
         link_fail(l, rc == MST_ERR_UNAUTHORIZED ? MST_ERR_TOKEN_REFUSED : rc);
     }
@@ -6649,12 +6616,14 @@ static void link_clock(struct mst_link *l) {
     link_trace_text(l, MST_TRACE_CLOCK, NULL, port_ms);
 }
 
-/* A handshake has computed: that time is not the peer's. */
+/* A handshake, if there is one, has computed: that time is not the peer's. */
 static void link_computed(struct mst_link *l) {
     uint32_t before = l->clock.patient;
 
-    link_clock(l);
-    l->clock.patient = before;
+    if (l->state == MST_STATE_TLS) {
+        link_clock(l);
+        l->clock.patient = before;
+    }
 }
 
 /* Fills the stock of random bytes, for all except TLS; false on failure. */
@@ -6662,12 +6631,11 @@ static bool link_stock(struct mst_link *l) {
     struct mst_random *r = &l->random;
 
     r->len = 0; /* a call that fails may overwrite the rest */
-    if (l->port->entropy(l->port->context, r->bytes, sizeof r->bytes) < 0) {
-        return false;
+    if (l->port->entropy(l->port->context, r->bytes, sizeof r->bytes) >= 0) {
+        r->len = sizeof r->bytes;
+        link_trace_data(l, MST_TRACE_RANDOM, r->bytes, sizeof r->bytes);
     }
-    r->len = sizeof r->bytes;
-    link_trace_data(l, MST_TRACE_RANDOM, r->bytes, sizeof r->bytes);
-    return true;
+    return r->len > 0;
 }
 
 /* Keeps the port's number for its last error. */
@@ -6711,12 +6679,13 @@ static void link_load_token(struct mst_link *l) {
 APART void link_save_tokens(const struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_access *a = l->access;
-    int64_t unix_s = link_unix_s(l);
+    int64_t unix_s = l->clock.unix_s;
 
     if (!a->save_due) {
         return;
     }
     a->save_due = false;
+    unix_s += (int64_t)((l->clock.elapsed_ms - l->clock.unix_ms) / 1000);
     for (unsigned i = 0; i < MST_SCOPES_MAX; i++) {
         struct mst_token *t = &a->tokens[i];
         bool good = t->end.armed && access_use_left(a, t) > 0 &&
@@ -6729,22 +6698,45 @@ APART void link_save_tokens(const struct mst_link *l) {
     }
 }
 
+/* Reads the URL for this purpose. Checks it, and what its security needs. */
+static int link_set_endpoint(struct mst_link *l, unsigned purpose) {
+    const char *url = link_url(l, purpose), *host = l->endpoint.host;
+    const char *scheme = purpose == ACCESS_STREAM ? "ws" : "http";
+    int rc = url != NULL ? http_url(url, scheme, &l->endpoint) : MST_ERR_URL;
+
+    if (rc != 0 || (l->endpoint.tls && link_is_secure(l))) {
+        return rc;
+    }
+    if (!l->endpoint.tls) {
+        return (l->config.flags & LINK_PLAIN) != 0 ? 0 : MST_ERR_PLAIN;
+    }
+    if (strchr(host, ':') != NULL ||
+        host[strspn(host, "0123456789.")] == '\0') {
+        return MST_ERR_IP_HOST;
+    }
+#ifdef MST_NO_TLS
+    return MST_ERR_BUILD;
+#else
+    return l->access->anchors == NULL || l->access->anchors_len == 0
+               ? MST_ERR_ANCHORS
+               : 0;
+#endif
+}
+
 /* Begins an attempt, if the clock is set and there are random bytes. */
 static void link_try(struct mst_link *l) {
     int64_t ns = 0;
     bool set = l->port->unix_ns(l->port->context, &ns) >= 0;
     struct mst_trace trace = {
         .kind = MST_TRACE_CLOCK, .value = set ? ns : -1, .value2 = 1};
+    bool dated;
 
     link_trace(l, &trace);
     l->clock.unix_s = set ? ns / 1000000000 : 0;
     l->clock.unix_ms = l->clock.elapsed_ms;
-    if (!link_is_secure(l) && (!set || l->clock.unix_s < MST_CLOCK_MIN)) {
-        link_fail(l, MST_ERR_CLOCK);
-        return;
-    }
-    if (!link_stock(l)) {
-        link_fail(l, MST_ERR_ENTROPY);
+    dated = link_is_secure(l) || l->clock.unix_s >= MST_CLOCK_MIN;
+    if (!dated || !link_stock(l)) {
+        link_fail(l, dated ? MST_ERR_ENTROPY : MST_ERR_CLOCK);
         return;
     }
     link_load_token(l);
@@ -6765,7 +6757,7 @@ static void link_try(struct mst_link *l) {
         l->generation++;
     }
     /* The URL was checked when the object was initialised. */
-    (void)link_read_url(l, l->purpose);
+    (void)link_set_endpoint(l, l->purpose);
     l->sending = SEND_NOTHING;
     l->send_at = 0;
     l->text[0] = '\0';
@@ -6811,12 +6803,11 @@ static void link_secure(struct mst_link *l) {
 
 /* Continues to resolve and connect. Returns true for progress. */
 static bool link_connect(struct mst_link *l) {
-    const struct mst_port *port = l->port;
     struct mst_connection *c = &l->connection;
     int rc;
 
     if (l->state == MST_STATE_RESOLVE) {
-        rc = port->resolve(port->context, l->config.link, &l->endpoint);
+        rc = l->port->resolve(l->port->context, l->config.link, &l->endpoint);
         if (rc > 0) {
             c->addresses = (uint32_t)rc;
             link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
@@ -6824,11 +6815,9 @@ static bool link_connect(struct mst_link *l) {
     } else {
         /* Begins with another address at each attempt: the last one may be bad.
          * A proxy that refuses a login refuses it at all its addresses. */
-        rc = port->connect(port->context, l->config.link,
-                           (int)((l->attempts + c->tried) % c->addresses));
-        if (l->state == MST_STATE_TLS) {
-            link_computed(l);
-        }
+        rc = l->port->connect(l->port->context, l->config.link,
+                              (int)((l->attempts + c->tried) % c->addresses));
+        link_computed(l);
         if (rc == MST_PORT_IN_TLS && l->state == MST_STATE_TLS) {
             rc = 0; /* no news */
         } else if (rc == MST_PORT_IN_TLS) {
@@ -6849,12 +6838,10 @@ static bool link_connect(struct mst_link *l) {
 
 /* Traces an error n of receiving or sending, or a send of only n bytes. */
 static void link_trace_port(const struct mst_link *l, bool sending, int n) {
-    struct mst_trace trace = {.kind = MST_TRACE_PORT,
-                              .error = n < 0 ? n : 0,
-                              .value = n < 0 ? link_detail(l, n) : n,
-                              .value2 = sending};
-
-    link_trace(l, &trace);
+    link_trace(l, &(struct mst_trace){.kind = MST_TRACE_PORT,
+                                      .error = n < 0 ? n : 0,
+                                      .value = n < 0 ? link_detail(l, n) : n,
+                                      .value2 = sending});
 }
 
 /* Ends receiving for the reason end, unless that is 0. True if it ends. */
@@ -6906,64 +6893,46 @@ static bool link_flush(struct mst_link *l) {
     return wrote || n != 0;
 }
 
-/* Time until the link's first timer is due, ms. Timers of its access are not
- * included: being late for one of those does not keep the peer waiting. */
-static uint32_t link_timers_left(const struct mst_link *l) {
-    const unsigned judges = link_judges(l);
+/* Time until the link does something by itself, ms. An attempt that awaits what
+ * another link does is left out: if it is late, that keeps no peer waiting. */
+static uint32_t link_left(const struct mst_link *l, bool awaits) {
     uint32_t left = TIMER_NONE;
 
-    for (unsigned i = l->state == MST_STATE_WAIT ? MST_TIMER_USER : 0;
-         i < MST_TIMER_OWNER; i++) {
-        left =
-            timer_sooner(left, timer_left(&l->timers[i], (judges >> i & 1u) != 0
-                                                             ? l->clock.patient
-                                                             : l->clock.now));
-    }
-    return left;
-}
-
-/* Time until the link does something by itself, ms. */
-static uint32_t link_left(const struct mst_link *l) {
-    uint32_t left = TIMER_NONE;
-
-    if (l->state == MST_STATE_OFF) {
-        return TIMER_NONE;
-    }
-    if (l->state == MST_STATE_WAIT) {
+    if (l->state == MST_STATE_WAIT && !awaits) {
         left = link_wait(l);
     } else if (l->state == MST_STATE_IDLE && l->wanted) {
         left = link_held(l);
     }
-    return timer_sooner(left, link_timers_left(l));
+    for (unsigned i = l->state == MST_STATE_WAIT ? MST_TIMER_USER : 0;
+         i < MST_TIMER_OWNER; i++) {
+        left =
+            timer_sooner(left, timer_left(&l->timers[i], link_time(l, i, 0)));
+    }
+    return left;
 }
 
-/* Bytes that were read at ns have come from the wire. A handshake has computed
- * on them. Only plaintext counts as received. */
+/* Bytes were read at ns. Only plaintext counts as received. */
 static void link_got(struct mst_link *l, uint64_t ns) {
     size_t len;
     const uint8_t *data = transport_received(&l->transport, &len);
 
     link_high(&l->stats.high.received, len);
-    if (l->state == MST_STATE_TLS) {
-        link_computed(l);
-    }
+    link_computed(l);
     if (len > 0) {
         l->received_ns = ns;
-        if (l->purpose != ACCESS_TOKEN) {
-            link_trace_data(l, MST_TRACE_READ, data, len);
-        }
+        link_trace_data(l, MST_TRACE_READ, data, len);
     }
 }
 
 /* Nothing was received. n: 0, or why. Returns true if receiving has ended. */
 static bool link_got_none(struct mst_link *l, int n) {
-    const struct mst_transport *t = &l->transport;
-
-    if (t->send_error != 0 && (n == 0 || n == MST_ERR_EOF)) {
-        n = t->send_error;
+    if (l->transport.send_error != 0 && (n == 0 || n == MST_ERR_EOF)) {
+        n = l->transport.send_error;
     } else if (n < 0) {
-        n = n == MST_ERR_EOF && t->secured ? (int)MST_ERR_TLS_TRUNCATED : n;
         link_take_detail(l);
+        if (n == MST_ERR_EOF && l->transport.secured) {
+            n = MST_ERR_TLS_TRUNCATED;
+        }
     }
     return link_ends(l, n);
 }
@@ -6988,7 +6957,7 @@ static bool link_receive(struct mst_link *l) {
         return link_ends(l, transport_ended(t));
     }
     if (l->connection.drained && t->send_error == 0 &&
-        l->state != MST_STATE_IDLE && link_left(l) > 0) {
+        l->state != MST_STATE_IDLE && link_left(l, false) > 0) {
         /* The port has just said that it has no more. It is asked again if it
          * may have ended, as sending failed or an idle connection is reused;
          * and before a timer that is due: the port may have read long ago. */
@@ -7088,35 +7057,27 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     return moved || l->stats.bytes_in != read || l->state != before ? 2 : 0;
 }
 
-/* Handles the first timer that is due, or has the user do it; false if none is.
- * Those that judge the peer are later_ms late, so that input is read first. */
+/* Handles the first timer that is due by link_time(); false if none is. */
 APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
-    const unsigned judges = link_judges(l);
     unsigned i = l->state > MST_STATE_WAIT ? MST_TIMER_STAGE : MST_TIMER_USER;
 
     while (i < MST_TIMER_OWNER &&
-           !timer_ends(&l->timers[i], (judges >> i & 1u) != 0
-                                          ? l->clock.patient - later_ms
-                                          : l->clock.now)) {
+           !timer_ends(&l->timers[i], link_time(l, i, later_ms))) {
         i++;
     }
-    if (i == MST_TIMER_OWNER) {
-        return false;
-    }
-    if (i != MST_TIMER_STAGE) {
+    if (i > MST_TIMER_STAGE && i < MST_TIMER_OWNER) {
         l->user->expire(l, (enum mst_link_timer)i);
-    } else if ((l->state != MST_STATE_CONNECT || !link_next_address(l)) &&
+    } else if (i == MST_TIMER_STAGE &&
+               (l->state != MST_STATE_CONNECT || !link_next_address(l)) &&
                !l->user->finish(l)) {
         link_fail(l, MST_ERR_TIMEOUT);
     }
-    return true;
+    return i < MST_TIMER_OWNER;
 }
 
 /* True while another link fetches the token that this one waits for. */
 static bool link_awaits(const struct mst_link *l) {
-    const struct mst_link *fetching = l->access->fetching;
-
-    return fetching != NULL && fetching != l && l->state == MST_STATE_WAIT;
+    return l->state == MST_STATE_WAIT && l->access->fetching != NULL;
 }
 
 /* The caller is back. Restarts an attempt, at once, if credentials or trust
@@ -7260,8 +7221,7 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
         return MST_ERR_CLOSED;
     }
     l->connection.drained = false; /* the caller may wait */
-    timer_set(&l->clock.caller, l->clock.now,
-              link_awaits(l) ? link_timers_left(l) : link_left(l));
+    timer_set(&l->clock.caller, l->clock.now, link_left(l, link_awaits(l)));
     return 0;
 }
 
@@ -7276,7 +7236,7 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link) {
     if (link->more || link->renewals != a->renewals) {
         return 0;
     }
-    left = timer_sooner(left, link_left(link));
+    left = timer_sooner(left, link_left(link, false));
     left = timer_sooner(left, timer_left(&a->due, now));
     left = timer_sooner(left, timer_left(&link->timers[MST_TIMER_OWNER], now));
     passed = access_passed(a, link_now(link)) + a->now - now;
@@ -7332,30 +7292,6 @@ static bool link_port_is_whole(const struct mst_port *port) {
            port->entropy != NULL;
 }
 
-/* Checks the URL for this purpose, and what its security needs. */
-static int link_check(struct mst_link *l, unsigned purpose) {
-    const char *host = l->endpoint.host;
-    int rc = link_read_url(l, purpose);
-
-    if (rc != 0 || (l->endpoint.tls && link_is_secure(l))) {
-        return rc;
-    }
-    if (!l->endpoint.tls) {
-        return (l->config.flags & LINK_PLAIN) != 0 ? 0 : MST_ERR_PLAIN;
-    }
-    if (strchr(host, ':') != NULL ||
-        host[strspn(host, "0123456789.")] == '\0') {
-        return MST_ERR_IP_HOST;
-    }
-#ifdef MST_NO_TLS
-    return MST_ERR_BUILD;
-#else
-    return l->access->anchors == NULL || l->access->anchors_len == 0
-               ? MST_ERR_ANCHORS
-               : 0;
-#endif
-}
-
 static int link_cut_memory(struct mst_link *l) {
     const struct mst_memory *m = l->memory;
     struct mst_transport *t = &l->transport;
@@ -7372,23 +7308,19 @@ static int link_cut_memory(struct mst_link *l) {
         return MST_ERR_MEMORY;
     }
     at += (16 - (uintptr_t)at % 16) % 16;
+    t->in_size = m->record_in;
+    t->out_size = m->record_out;
+    t->ahead_size = m->read_ahead;
+    t->in = at;
+    t->out = t->in + MST_ALIGNED(t->in_size);
+    t->ahead = t->out + MST_ALIGNED(t->out_size);
+    at = t->ahead + MST_ALIGNED(t->ahead_size);
 #ifndef MST_NO_TLS
     t->tls = (br_ssl_client_context *)(void *)at;
     at += MST_ALIGNED(MST_TLS_LEN);
-#endif
-    t->in = at;
-    t->in_size = m->record_in;
-    at += MST_ALIGNED(t->in_size);
-    t->out = at;
-    t->out_size = m->record_out;
-    at += MST_ALIGNED(t->out_size);
-    t->ahead = at;
-    t->ahead_size = m->read_ahead;
-    at += MST_ALIGNED(t->ahead_size);
-    l->tokens = (struct mst_tokens *)(void *)at;
-#ifndef MST_NO_TLS
     t->validator = (struct mst_validator *)(void *)at;
 #endif
+    l->tokens = (struct mst_tokens *)(void *)at;
     return 0;
 }
 
@@ -7400,13 +7332,12 @@ static int link_share_token(struct mst_link *l) {
         strcmp(other->config.auth_url, l->config.auth_url) != 0) {
         return MST_ERR_URL; /* its tokens are another service's */
     }
-    for (unsigned i = 0; i < MST_SCOPES_MAX; i++) {
+    for (unsigned i = MST_SCOPES_MAX; i-- > 0;) {
         struct mst_token *t = &l->access->tokens[i];
-        if (t->scope != NULL && strcmp(t->scope, link_scope(l)) == 0) {
+        if (t->scope == NULL ? l->token == NULL
+                             : strcmp(t->scope, link_scope(l)) == 0) {
             l->token = t;
-            return 0;
         }
-        l->token = t->scope == NULL ? t : l->token;
     }
     return l->token != NULL ? 0 : MST_ERR_ARGUMENT;
 }
@@ -7445,8 +7376,8 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
         (void)mst_access_init(&l->own, config);
         l->access = &l->own;
     }
-    rc = link_check(l, ACCESS_TOKEN);
-    rc = rc != 0 ? rc : link_check(l, user->purpose);
+    rc = link_set_endpoint(l, ACCESS_TOKEN);
+    rc = rc != 0 ? rc : link_set_endpoint(l, user->purpose);
     rc = rc != 0 ? rc : link_share_token(l);
     rc = rc != 0 ? rc : l->access->client_id == NULL ? MST_ERR_CREDENTIALS : 0;
     rc = rc != 0 ? rc : link_set_times(&l->config);
