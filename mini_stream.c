@@ -7852,7 +7852,7 @@ static void client_look_around(struct mst_client *c) {
 }
 
 /* The state of the subscriptions that such a request is for. */
-static enum sub_state client_pending(unsigned action) {
+static uint8_t client_pending(unsigned action) {
     return action == MST_UNSUBSCRIBE ? SUB_LEAVING : SUB_ASKED;
 }
 
@@ -8078,11 +8078,9 @@ static void client_begin(struct mst_link *l) {
 }
 
 static void client_write_payload(const struct mst_client *c, struct out *o) {
-    enum mst_action action = (enum mst_action)c->stream.request;
-
     if (c->stream.frame == MST_WS_TEXT) {
-        message_request(o, action, c->subscriptions, c->slots,
-                        action == MST_SUBSCRIBE ? SUB_ASKED : SUB_LEAVING);
+        message_request(o, (enum mst_action)c->stream.request, c->subscriptions,
+                        c->slots, client_pending(c->stream.request));
     } else {
         out_bytes(o, c->control.data, c->control.len);
     }
