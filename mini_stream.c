@@ -7818,7 +7818,7 @@ static uint32_t client_resync(struct mst_client *c,
  * subscription, on another connection if this one has long been useless. */
 static void client_look_around(struct mst_client *c) {
     struct mst_link *l = &c->link;
-    uint32_t left = TIMER_NONE;
+    uint32_t now = l->clock.now, left = TIMER_NONE;
     uint64_t open_ms = l->clock.elapsed_ms - c->stream.open_ms;
     struct mst_subscription *s = NULL;
 
@@ -7841,10 +7841,11 @@ static void client_look_around(struct mst_client *c) {
             }
         }
         left = timer_sooner(left, client_resync(c, s));
-        for (unsigned k = 0; k < SUB_TIMERS; k++) {
-            uint32_t at = k == SUB_WAIT ? l->clock.patient : l->clock.now;
-            (void)timer_ends(&s->timers[k], at);
-            left = timer_sooner(left, timer_left(&s->timers[k], at));
+        left = timer_sooner(left,
+                            timer_left(&s->timers[SUB_WAIT], l->clock.patient));
+        for (unsigned k = SUB_BUDGET; k < SUB_TIMERS; k++) {
+            (void)timer_ends(&s->timers[k], now);
+            left = timer_sooner(left, timer_left(&s->timers[k], now));
         }
     }
     client_look(c, left);
