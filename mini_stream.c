@@ -7481,11 +7481,11 @@ APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
     return &c->chains[(hash + channel) % MST_SUBSCRIPTIONS_MAX];
 }
 
-/* Finds the subscription that the service means: the one of exactly this name,
- * or the only one of this name in other upper or lower case; or NULL. */
-static struct mst_subscription *client_match(struct mst_client *c,
-                                             enum mst_channel channel,
-                                             const char *market) {
+/* Finds the subscription of exactly this name, or else, as the service may mean
+ * it, the only one of this name in other upper or lower case; or NULL. */
+static struct mst_subscription *client_find(struct mst_client *c,
+                                            enum mst_channel channel,
+                                            const char *market, bool exactly) {
     struct mst_subscription *s, *other = NULL;
     unsigned others = 0;
 
@@ -7498,7 +7498,7 @@ static struct mst_subscription *client_match(struct mst_client *c,
         if (strcmp(s->market, market) == 0) {
             return s;
         }
-        if (text_is_nocase(market, strlen(market), s->market)) {
+        if (!exactly && text_is_nocase(market, strlen(market), s->market)) {
             other = s;
             others++;
         }
@@ -7506,13 +7506,15 @@ static struct mst_subscription *client_match(struct mst_client *c,
     return others == 1 ? other : NULL;
 }
 
-/* Finds the subscription of exactly this name, or NULL. */
-static struct mst_subscription *client_find(struct mst_client *c,
+/* Names an event's market as its subscription does. Returns that, or NULL. */
+static struct mst_subscription *client_name(struct mst_client *c,
+                                            struct mst_event *event,
                                             enum mst_channel channel,
                                             const char *market) {
-    struct mst_subscription *s = client_match(c, channel, market);
+    struct mst_subscription *s = client_find(c, channel, market, false);
 
-    return s != NULL && strcmp(s->market, market) == 0 ? s : NULL;
+    event->market = s != NULL ? s->market : market;
+    return s;
 }
 
 /* The next subscription after s (NULL: the first) in a set of states. */
@@ -7542,7 +7544,6 @@ static bool client_is_market(enum mst_channel channel, const char *market) {
 static struct mst_subscription *client_slot(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
-    struct mst_high_water *high = &c->link.stats.high;
     struct mst_subscription *s = c->subscriptions;
     size_t len = strlen(market);
     unsigned number = 1;
@@ -7559,10 +7560,9 @@ static struct mst_subscription *client_slot(struct mst_client *c,
     }
     *at = s->next;
     link_high(&c->slots, number);
-    high->subscriptions = c->slots;
-    link_high(&high->market, len);
-    memset(s, 0, sizeof *s);
-    s->channel = (uint8_t)channel;
+    c->link.stats.high.subscriptions = c->slots;
+    link_high(&c->link.stats.high.market, len);
+    *s = (struct mst_subscription){.channel = (uint8_t)channel};
     text_copy(s->market, sizeof s->market, market, len);
     at = client_chain(c, channel, market);
     s->next = *at;
@@ -7573,9 +7573,8 @@ static struct mst_subscription *client_slot(struct mst_client *c,
 static void client_repair(struct mst_client *c,
                           const struct mst_subscription *s,
                           enum mst_repair repair) {
-    struct mst_stats *stats = &c->link.stats;
-
-    *(repair == MST_REPAIR_BOOK ? &stats->resyncs : &stats->drifts) += 1;
+    c->link.stats.resyncs += repair == MST_REPAIR_BOOK;
+    c->link.stats.drifts += repair != MST_REPAIR_BOOK;
     link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, repair);
 }
 
@@ -7720,7 +7719,8 @@ static uint32_t client_resync(struct mst_client *c,
     uint32_t wait = used > budget ? used - budget : 0;
     bool drifts = s->need == NEED_DRIFT;
 
-    if (s->state != SUB_ACTIVE || (!drifts && s->need != NEED_SNAPSHOT)) {
+    if (c->link.state != MST_STATE_OPEN || s->state != SUB_ACTIVE ||
+        (!drifts && s->need != NEED_SNAPSHOT)) {
         return TIMER_NONE;
     }
     if (drifts && back > s->drift_ms) {
@@ -7771,9 +7771,7 @@ static void client_look_around(struct mst_client *c) {
                 client_judge(c, s);
             }
         }
-        if (l->state == MST_STATE_OPEN) {
-            left = timer_sooner(left, client_resync(c, s));
-        }
+        left = timer_sooner(left, client_resync(c, s));
         left = timer_sooner(left,
                             timer_left(&s->timers[SUB_WAIT], l->clock.patient));
         for (unsigned k = SUB_BUDGET; k < SUB_TIMERS; k++) {
@@ -7786,7 +7784,7 @@ static void client_look_around(struct mst_client *c) {
 }
 
 /* The state of the subscriptions that such a request is for. */
-static enum sub_state client_pending(unsigned action) {
+static uint8_t client_pending(unsigned action) {
     return action == MST_UNSUBSCRIBE ? SUB_LEAVING : SUB_ASKED;
 }
 
@@ -7858,14 +7856,16 @@ static void client_settle(struct mst_client *c, struct mst_subscription *s,
     }
 }
 
-/* Takes in an entry of a response, about s or an unknown subscription (NULL).
- * One that a list names, and nobody wants, gets a slot in order to be ended. */
-static void client_take_entry(struct mst_client *c,
-                              const struct mst_entry *entry,
-                              struct mst_subscription *s) {
+/* Takes in an entry of a response. A subscription that a list names, and nobody
+ * wants, gets a slot in order to be ended. */
+static void client_take_entry(struct mst_client *c, struct mst_event *event) {
+    const struct mst_entry *entry = &event->as.entry;
     bool list = entry->action == MST_SUBSCRIPTION_LIST;
+    struct mst_subscription *s =
+        client_name(c, event, entry->channel, entry->market);
 
-    if (list && c->stream.request != MST_SUBSCRIPTION_LIST) {
+    if (client_is_writing(c) ||
+        (list && c->stream.request != MST_SUBSCRIPTION_LIST)) {
         return;
     }
     if (list && s == NULL && client_is_market(entry->channel, entry->market)) {
@@ -7943,7 +7943,6 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
     const bool list = request == MST_SUBSCRIPTION_LIST;
     const unsigned pending = BIT(client_pending(request));
     struct mst_subscription *s = client_next(c, NULL, pending);
-    struct mst_failure *f;
 
     if (client_is_writing(c)) {
         return;
@@ -7964,8 +7963,8 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
         return;
     } else {
         if (s != NULL) {
-            f = link_note(&c->link, MST_EVENT_ERROR, MST_ERR_NO_RESULT);
-            f->market = s->market;
+            link_note(&c->link, MST_EVENT_ERROR, MST_ERR_NO_RESULT)->market =
+                s->market;
             c->stream.audit = true;
         }
         for (; s != NULL; s = client_next(c, s, pending)) {
@@ -8001,32 +8000,26 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
 #define CLIENT_LATE_MESSAGES 8     /* late in a row: a lag */
 #define CLIENT_BAD_MESSAGES 100    /* unreadable in a row: reconnect */
 
-/* The client of a link, which is its first member. */
-static struct mst_client *client_of(struct mst_link *l) {
-    return (struct mst_client *)(void *)l;
-}
-
 static void client_begin(struct mst_link *l) {
+    struct mst_client *c = (void *)l; /* the link is its first member */
     uint8_t random[16] = {0};
 
     (void)link_draw(l, random, sizeof random); /* link_try() has filled it */
-    mst_ws_key(random, client_of(l)->key);
-    mst_ws_upgrade_init(&l->http, client_of(l)->key);
+    mst_ws_key(random, c->key);
+    mst_ws_upgrade_init(&l->http, c->key);
 }
 
 static void client_write_payload(const struct mst_client *c, struct out *o) {
-    enum mst_action action = (enum mst_action)c->stream.request;
-
     if (c->stream.frame == MST_WS_TEXT) {
-        message_request(o, action, c->subscriptions, c->slots,
-                        action == MST_SUBSCRIBE ? SUB_ASKED : SUB_LEAVING);
+        message_request(o, (enum mst_action)c->stream.request, c->subscriptions,
+                        c->slots, client_pending(c->stream.request));
     } else {
         out_bytes(o, c->control.data, c->control.len);
     }
 }
 
 static void client_write(const struct mst_link *l, struct out *o, bool masked) {
-    const struct mst_client *c = (const struct mst_client *)(const void *)l;
+    const struct mst_client *c = (const void *)l;
     struct out payload = {NULL, 0, 0, 0};
     uint8_t header[MST_WS_HEADER_MAX];
     size_t n, header_len;
@@ -8051,7 +8044,7 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
 static void client_choose(struct mst_link *l) {
     static const uint8_t order[] = {MST_WS_CLOSE, MST_WS_PONG, MST_WS_TEXT,
                                     MST_WS_PING};
-    struct mst_client *c = client_of(l);
+    struct mst_client *c = (void *)l;
     struct mst_stream *m = &c->stream;
     const uint8_t *next = order;
     unsigned frames;
@@ -8083,21 +8076,12 @@ static void client_choose(struct mst_link *l) {
     l->sending = SEND_FRAME;
 }
 
-static void client_stale_books(struct mst_client *c,
-                               enum mst_book_reason reason) {
+/* Before and after a connection: nothing is subscribed, and books are stale. */
+static void client_reset(struct mst_client *c, enum mst_book_reason reason) {
     struct mst_subscription *s = NULL;
 
     while ((s = client_next(c, s, SUB_ANY)) != NULL) {
         client_stale(s, reason);
-    }
-}
-
-/* Before and after a connection: nothing is subscribed, and books are stale. */
-static void client_reset(struct mst_client *c) {
-    struct mst_subscription *s = NULL;
-
-    while ((s = client_next(c, s, SUB_ANY)) != NULL) {
-        client_stale(s, MST_BOOK_RECONNECT);
         s->state = SUB_NONE;
         s->overdue = 0;
     }
@@ -8111,6 +8095,8 @@ static void client_reset(struct mst_client *c) {
  * read to its end. An error during this handshake just ends it. */
 static void client_begin_closing(struct mst_client *c, uint16_t code,
                                  int failing) {
+    struct mst_subscription *s = NULL;
+
     c->stream.deaf = failing != 0;
     if (c->link.state != MST_STATE_OPEN) {
         c->link.transport.end = failing;
@@ -8120,37 +8106,26 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
     c->stream.frames |= BIT(MST_WS_CLOSE);
     c->stream.failing = failing;
     c->stream.late = c->stream.bad = 0; /* it is not judged any more */
-    client_stale_books(c, MST_BOOK_RECONNECT);
+    while ((s = client_next(c, s, SUB_ANY)) != NULL) {
+        client_stale(s, MST_BOOK_RECONNECT);
+    }
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
 }
 
 static void client_ended(struct mst_link *l, int error) {
-    struct mst_client *c = client_of(l);
+    struct mst_client *c = (void *)l;
     bool stable = !l->timers[MST_TIMER_STABLE].armed;
 
-    if (error == MST_ERR_WS_CLOSED) {
-        l->failure.ws_code = c->stream.close_code;
-        if (!stable && !l->token->end.armed) {
-            link_drop_token(l); /* its end is unknown: maybe now */
-        }
+    l->failure.ws_code = error == MST_ERR_WS_CLOSED ? c->stream.close_code : 0;
+    if (error == MST_ERR_WS_CLOSED && !stable && !l->token->end.armed) {
+        link_drop_token(l); /* its end is unknown: maybe now */
     }
     /* Lag, missing snapshots and garbage will recur: waits become longer. */
     if (stable && error != MST_ERR_LAG && error != MST_ERR_SNAPSHOT &&
         error != MST_ERR_GARBAGE && !client_is_useless(c)) {
         l->attempts = 0;
     }
-    client_reset(c);
-}
-
-/* Names an event's market as its subscription does. Returns that, or NULL. */
-static struct mst_subscription *client_name(struct mst_client *c,
-                                            struct mst_event *event,
-                                            enum mst_channel channel,
-                                            const char *market) {
-    struct mst_subscription *s = client_match(c, channel, market);
-
-    event->market = s != NULL ? s->market : market;
-    return s;
+    client_reset(c, MST_BOOK_RECONNECT);
 }
 
 /* Part of a market_data message was lost: its book, or all if its market is not
@@ -8159,7 +8134,7 @@ static struct mst_subscription *client_name(struct mst_client *c,
 static void client_lose_message(struct mst_client *c, const char *market,
                                 int error) {
     const struct mst_subscription *only =
-        client_match(c, MST_MARKET_DATA, market);
+        client_find(c, MST_MARKET_DATA, market, false);
     struct mst_subscription *s = NULL;
     bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
 
@@ -8247,8 +8222,6 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
 
 /* Takes in an event. While a request is being written, no state may change. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
-    struct mst_subscription *s;
-
     event->market = NULL;
     event->book = NULL;
     if (c->link.state == MST_STATE_CLOSING &&
@@ -8266,13 +8239,7 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
         (void)client_name(c, event, MST_EXECUTION_DATA,
                           event->as.execution.market);
         break;
-    case MST_EVENT_ENTRY:
-        s = client_name(c, event, event->as.entry.channel,
-                        event->as.entry.market);
-        if (!client_is_writing(c)) {
-            client_take_entry(c, &event->as.entry, s);
-        }
-        return;
+    case MST_EVENT_ENTRY: client_take_entry(c, event); return;
     case MST_EVENT_RESPONSE:
     case MST_EVENT_SERVICE_ERROR: client_answer(c, event); break;
     case MST_EVENT_UNKNOWN: c->link.stats.unknown++; break;
@@ -8383,20 +8350,16 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
         }
         if (rc < 0) {
             client_begin_closing(c, mst_ws_error_code(rc), rc);
-        }
-        if (rc <= 0) {
-            return 0;
-        }
-        if (client_take_piece(c, &piece, event) == 1) {
+        } else if (rc > 0 && client_take_piece(c, &piece, event) == 1) {
             return 1;
         }
-    } while (!c->stream.deaf);
+    } while (rc > 0 && !c->stream.deaf);
     return 0;
 }
 
 /* Ends a closing stream, or an attempt if the caller closes; else false. */
 static bool client_finish(struct mst_link *l) {
-    struct mst_client *c = client_of(l);
+    struct mst_client *c = (void *)l;
     const int end = l->transport.end;
     /* Without the peer's close frame, something may be lost. */
     int error = l->closing || end == MST_ERR_WS_CLOSED ? MST_OK
@@ -8418,7 +8381,7 @@ static bool client_finish(struct mst_link *l) {
             link_count_failure(l, 0);
         }
     }
-    client_reset(c);
+    client_reset(c, MST_BOOK_RECONNECT);
     l->attempts = 0;
     link_restart(l);
     return true;
@@ -8427,8 +8390,7 @@ static bool client_finish(struct mst_link *l) {
 /* Ignores what follows a close frame (RFC 6455, section 1.4). After an error,
  * the closing handshake ends once our close frame is sent. */
 static int client_read(struct mst_link *l, struct mst_event *event) {
-    const bool closing = l->state == MST_STATE_CLOSING;
-    struct mst_client *c = client_of(l);
+    struct mst_client *c = (void *)l;
     const uint8_t *data;
     size_t len, used;
     int rc;
@@ -8445,7 +8407,7 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
         }
         link_note_http(l);
         mst_ws_init(&c->ws);
-        client_reset(c);
+        client_reset(c, MST_BOOK_RECONNECT);
         c->stream.open_ms = l->clock.elapsed_ms;
         l->grant.refused = 0;
         l->reported_error = 0;
@@ -8460,22 +8422,16 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
         message_event(event, MST_EVENT_OPEN);
         return 1;
     }
-    if (!c->stream.deaf && client_read_stream(c, event) == 1) {
-        return 1;
-    }
-    if (!closing) {
-        return 0;
-    }
     if (c->stream.deaf) {
         data = transport_received(&l->transport, &len);
         link_took(l, data, len);
+    } else if (client_read_stream(c, event) == 1) {
+        return 1;
     }
     (void)transport_wire_out(&l->transport, &len);
-    if (c->stream.failing != 0 &&
-        (l->transport.end != 0 ||
-         ((c->stream.frames & BIT(MST_WS_CLOSE)) == 0 &&
-          l->sending == SEND_NOTHING && len == 0))) {
-        (void)client_finish(l);
+    if (c->stream.failing != 0 && (c->stream.frames & BIT(MST_WS_CLOSE)) == 0 &&
+        l->sending == SEND_NOTHING && len == 0) {
+        link_fail(l, c->stream.failing);
     }
     return 0;
 }
@@ -8487,8 +8443,7 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
  * ------------------------------------------------------------------------ */
 
 static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
-    struct mst_client *c = client_of(l);
-    const struct mst_subscription *s;
+    struct mst_client *c = (void *)l;
     uint32_t idle_ms = l->clock.patient - c->stream.byte_at;
     bool slow = c->ws.header_len > 0 && idle_ms < l->config.silence_ms;
 
@@ -8501,16 +8456,15 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     } else if (timer == MST_TIMER_PING) {
         c->stream.frames |= BIT(MST_WS_PING);
     } else if (timer == MST_TIMER_BEAT) {
-        s = client_match(c, MST_HEARTBEAT, "");
+        const struct mst_subscription *s =
+            client_find(c, MST_HEARTBEAT, "", true);
         if (s != NULL && s->state == SUB_ACTIVE) {
             link_fail(l, MST_ERR_HEARTBEAT);
         }
     } else if (timer == MST_TIMER_ANSWER) {
         l->stats.unanswered++;
-        client_request_failed(c, MST_ERR_ANSWER);
-        if (l->report == MST_EVENT_NONE) {
-            (void)link_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER);
-        }
+        (void)link_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER);
+        client_request_failed(c, MST_ERR_ANSWER); /* may note the end instead */
     } else if (timer == MST_TIMER_AUDIT) {
         c->stream.audit = true;
         client_ask(c);
@@ -8519,7 +8473,7 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
 
 /* Reports a message that was cut off before the end of the connection. */
 static bool client_tell(struct mst_link *l, struct mst_event *event) {
-    struct mst_client *c = client_of(l);
+    struct mst_client *c = (void *)l;
     bool cut = l->state <= MST_STATE_WAIT &&
                mst_decoder_abort(&c->decoder, event) == 1;
 
@@ -8548,7 +8502,7 @@ int mst_poll(struct mst_client *client, struct mst_event *event) {
     int rc = link_poll(&client->link, event);
 
     if (rc == MST_ERR_CLOSED && !told) {
-        client_stale_books(client, MST_BOOK_DETACHED);
+        client_reset(client, MST_BOOK_DETACHED);
     }
     return rc;
 }
@@ -8567,7 +8521,7 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
         (void)mst_decoder_init(&c->decoder, c->link.tokens + 1, memory->message,
                                config->flags & MST_STRICT_AMOUNTS);
         c->link.wanted = true;
-        client_reset(c);
+        client_reset(c, MST_BOOK_RECONNECT);
     }
     return rc;
 }
@@ -8587,7 +8541,7 @@ static bool client_is_owned(const struct mst_client *c,
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book) {
     const char *name = market != NULL ? market : "";
-    struct mst_subscription *s = client_find(client, channel, name);
+    struct mst_subscription *s = client_find(client, channel, name, true);
     bool unfit =
         book != NULL && (channel != MST_MARKET_DATA || book->calls == NULL);
     int rc = unfit || !client_is_market(channel, name)       ? MST_ERR_ARGUMENT
@@ -8620,7 +8574,7 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
 static int client_change(struct mst_client *c, enum mst_channel channel,
                          const char *market, bool wanted) {
     struct mst_subscription *s =
-        client_find(c, channel, market != NULL ? market : "");
+        client_find(c, channel, market != NULL ? market : "", true);
     int rc = link_is_over(&c->link)    ? MST_ERR_CLOSED
              : s == NULL || !s->wanted ? MST_ERR_MISSING
                                        : 0;
@@ -8671,7 +8625,7 @@ void mst_close(struct mst_client *client) {
 }
 
 void mst_client_wipe(struct mst_client *client) {
-    client_stale_books(client, MST_BOOK_DETACHED);
+    client_reset(client, MST_BOOK_DETACHED);
     link_end(&client->link, sizeof *client);
 }
 
@@ -8699,13 +8653,9 @@ void mst_client_wipe(struct mst_client *client) {
 #define TRANSFER_PATH "/v2/transfer/crypto-destination-address"
 #define TRANSFER_IDLE_MS 15000u /* how long a connection stays open unused */
 
-static struct mst_transfer *transfer_of(struct mst_link *l) {
-    return (struct mst_transfer *)(void *)l;
-}
-
 static void transfer_write(const struct mst_link *l, struct out *o,
                            bool masked) {
-    const struct mst_transfer *t = (const struct mst_transfer *)(const void *)l;
+    const struct mst_transfer *t = (const void *)l;
     struct out body = {NULL, 0, 0, 0};
 
     http_request_begin(o, "PUT ", &l->endpoint, TRANSFER_PATH);
@@ -8787,27 +8737,53 @@ static void transfer_failed(struct mst_transfer *t) {
     }
 }
 
-/* Takes in a complete response. Returns 0, or the error of the attempt. */
-static int transfer_answered(struct mst_transfer *t) {
-    struct mst_address_result *r = &t->result;
-    struct mst_link *l = &t->link;
-    int status = l->http.status;
-    int error = http_status_error(status, MST_ERR_HTTP_STATUS);
-    size_t unsent;
+static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len) {
+    if (l->http.body_len > l->memory->message) {
+        return MST_ERR_HTTP_BODY;
+    }
+    memcpy((char *)(l->tokens + 1) + (l->http.body_len - len), data, len);
+    return 0;
+}
 
+static int transfer_read(struct mst_link *l, struct mst_event *event) {
+    struct mst_transfer *t = (void *)l;
+    struct mst_address_result *r = &t->result;
+    size_t unread, unsent;
+    int status, rc;
+
+    (void)event;
+    if (l->state == MST_STATE_IDLE) {
+        (void)transport_received(&l->transport, &unread);
+        if (unread > 0 || l->transport.end != 0) {
+            link_restart(l); /* nothing was requested */
+        } else if (l->wanted && link_held(l) == 0) {
+            link_exchange(l);
+        }
+        return 0;
+    }
+    rc = link_read_http(l, transfer_sink);
+    if (rc < 0) {
+        link_fail(l, rc);
+    }
+    if (rc != 1) {
+        return 0; /* it is not complete, or has failed */
+    }
     link_note_http(l);
+    status = l->http.status;
     r->body = (const char *)(l->tokens + 1);
     r->body_len = l->http.body_len;
     link_high(&l->stats.high.message, r->body_len);
     if (status == 200) {
-        error = address_read(r->body, r->body_len, l->tokens, t->record);
+        rc = address_read(r->body, r->body_len, l->tokens, t->record);
     } else {
+        rc = http_status_error(status, MST_ERR_HTTP_STATUS);
         address_problem_read(r->body, r->body_len, l->tokens, &t->problem);
         if (status == 401 || status == 403 || transfer_is_retryable(status)) {
-            return error;
+            link_fail(l, rc);
+            return 0;
         }
     }
-    transfer_end(t, error);
+    transfer_end(t, rc);
     l->attempts = 0;
     (void)transport_wire_out(&l->transport, &unsent);
     if (l->http.close || l->sending != SEND_NOTHING || unsent > 0) {
@@ -8818,50 +8794,16 @@ static int transfer_answered(struct mst_transfer *t) {
     return 0;
 }
 
-static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len) {
-    const size_t end = l->http.body_len;
-
-    if (end > l->memory->message) {
-        return MST_ERR_HTTP_BODY;
-    }
-    memcpy((char *)(l->tokens + 1) + (end - len), data, len);
-    return 0;
-}
-
-static int transfer_read(struct mst_link *l, struct mst_event *event) {
-    struct mst_transfer *t = transfer_of(l);
-    size_t len;
-    int rc;
-
-    (void)event;
-    if (l->state == MST_STATE_PUT) {
-        rc = link_read_http(l, transfer_sink);
-        rc = rc == 1 ? transfer_answered(t) : rc;
-        if (rc < 0) {
-            link_fail(l, rc);
-        }
-        return 0;
-    }
-    (void)transport_received(&l->transport, &len); /* MST_STATE_IDLE */
-    if (len > 0 || l->transport.end != 0) {
-        link_restart(l); /* nothing was requested */
-    } else if (l->wanted && link_held(l) == 0) {
-        link_exchange(l);
-    }
-    return 0;
-}
-
 static bool transfer_finish(struct mst_link *l) {
-    bool idle = l->state == MST_STATE_IDLE;
-
-    if (idle) {
-        link_restart(l); /* unused for too long, for either side */
+    if (l->state != MST_STATE_IDLE) {
+        return false;
     }
-    return idle;
+    link_restart(l); /* unused for too long, for either side */
+    return true;
 }
 
 static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
-    struct mst_transfer *t = transfer_of(l);
+    struct mst_transfer *t = (void *)l;
     uint32_t wait = l->state == MST_STATE_WAIT   ? link_wait(l)
                     : l->state == MST_STATE_IDLE ? link_held(l)
                                                  : 0;
@@ -8878,7 +8820,7 @@ static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
 
 /* After a failed attempt, decides on another one. True with an event. */
 static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
-    struct mst_transfer *t = transfer_of(l);
+    struct mst_transfer *t = (void *)l;
 
     if (l->report == MST_EVENT_CLOSED && l->wanted) {
         l->report = MST_EVENT_NONE;
@@ -8948,16 +8890,15 @@ int mst_transfer_poll(struct mst_transfer *transfer, struct mst_event *event) {
 }
 
 void mst_transfer_close(struct mst_transfer *transfer) {
-    struct mst_transfer *t = transfer;
-    struct mst_link *l = &t->link;
+    struct mst_link *l = &transfer->link;
 
     l->closing = l->more = true;
     if (l->wiped) {
         return;
     }
     if (l->wanted) {
-        t->result.http_status = 0;
-        transfer_end(t, MST_ERR_CLOSED);
+        transfer->result.http_status = 0;
+        transfer_end(transfer, MST_ERR_CLOSED);
     }
     l->report = MST_EVENT_NONE;
     link_restart(l);
@@ -9037,7 +8978,7 @@ static bool pair_is_called(struct mst_pair *p) {
     for (unsigned i = 0; i < c->slots; i++) {
         const struct mst_subscription *s = &c->subscriptions[i];
         const struct mst_subscription *other =
-            client_find(leader, (enum mst_channel)s->channel, s->market);
+            client_find(leader, (enum mst_channel)s->channel, s->market, true);
         unsigned rank = pair_rank(s), others = pair_rank(other);
         if (!s->wanted) {
             continue; /* its slot may be free, and the market in another one */
@@ -9124,6 +9065,7 @@ static int pair_read(struct mst_pair *p, unsigned which,
                              BIT(MST_EVENT_ERROR) | BIT(MST_EVENT_ENTRY) |
                              BIT(MST_EVENT_RESPONSE) | BIT(MST_EVENT_EXECUTION);
     const struct mst_link *l = &p->clients[which].link;
+    const uint8_t burst = l->burst;
 
     for (unsigned i = 0; i < LINK_ROUNDS_MAX; i++) {
         int rc = mst_poll(&p->clients[which], event);
@@ -9140,6 +9082,8 @@ static int pair_read(struct mst_pair *p, unsigned which,
             event->as.execution.repeat = which != p->leads || p->repeats > 0;
         }
         if (which == p->leads || (of_both >> event->type & 1u) != 0) {
+            /* Next is the other one's turn, unless this one has a burst. */
+            p->turn = (uint8_t)(l->burst < burst ? which : 1 - which);
             return 1;
         }
     }
@@ -9156,12 +9100,7 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
     link_clock(&pair->clients[1].link);
     pair_step(pair);
     for (unsigned i = 0; i < 2 && !pair->tell; i++) {
-        unsigned which = (pair->turn + i) % 2u;
-        const struct mst_link *l = &pair->clients[which].link;
-        uint8_t before = l->burst;
-        if (pair_read(pair, which, event) == 1) {
-            /* Next is the other one's turn, unless this one has a burst. */
-            pair->turn = (uint8_t)(l->burst < before ? which : 1 - which);
+        if (pair_read(pair, (pair->turn + i) % 2u, event) == 1) {
             return 1;
         }
     }
@@ -9220,12 +9159,11 @@ int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
                  ? MST_ERR_ARGUMENT
                  : mst_subscribe(&pair->clients[0], channel, market, book);
 
-    if (rc != 0) {
-        return rc;
-    }
-    rc = mst_subscribe(&pair->clients[1], channel, market, other);
-    if (rc != 0) {
-        (void)mst_unsubscribe(&pair->clients[0], channel, market);
+    if (rc == 0) {
+        rc = mst_subscribe(&pair->clients[1], channel, market, other);
+        if (rc != 0) {
+            (void)mst_unsubscribe(&pair->clients[0], channel, market);
+        }
     }
     return rc;
 }
@@ -9261,7 +9199,7 @@ int mst_pair_rotate(struct mst_pair *pair) {
 
 struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market) {
     const struct mst_subscription *s =
-        client_match(pair_leader(pair), MST_MARKET_DATA, market);
+        client_find(pair_leader(pair), MST_MARKET_DATA, market, false);
 
     return s != NULL ? s->book : NULL;
 }
