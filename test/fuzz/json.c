@@ -96,11 +96,10 @@ static int scan_piece(struct mst_json *j, bool led, const uint8_t *data,
 
 /* Returns 0 for a whole value, MST_ERR_JSON_SYNTAX or MST_ERR_JSON_DEPTH. */
 static int scan(bool led, uint8_t how, const uint8_t *data, size_t len) {
-    struct mst_json j;
+    struct mst_json j = {0};
     size_t at = 0;
     int rc = 0;
 
-    json_init(&j);
     while (rc == 0 && at < len) {
         size_t n = fuzz_piece(how, at, len);
 

@@ -20,11 +20,10 @@
 
 static void scan(void) {
     const uint8_t *data = (const uint8_t *)input;
-    struct mst_json j;
+    struct mst_json j = {0};
     size_t len = LEN, at = any_below(LEN + 1);
     int stop;
 
-    json_init(&j);
     if (any_bool()) {
         any_scanner(&j);
     }
