@@ -1315,7 +1315,7 @@ HOT void json_reach(struct mst_json *j, unsigned depth) {
     j->deepest = (uint8_t)(depth > j->deepest ? depth : j->deepest);
 }
 
-/* Steps into an array or object, whose first byte was read. */
+/* Steps into an array or object. Its first byte is passed over by the caller. */
 static int json_open(struct mst_json *j, bool array) {
     if (j->depth == MST_JSON_DEPTH) {
         return MST_ERR_JSON_DEPTH;
@@ -1371,7 +1371,7 @@ WARM int json_behind(struct mst_json *j, uint8_t c) {
 }
 
 /* Scans data from *at until the caller must decide. At JSON_VALUE it calls
- * json_enter() or json_take(), then this again. j->key is a member's key. */
+ * json_open() or json_take(), then this again. j->key is a member's key. */
 static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
                      size_t *at) {
     int stop = JSON_MORE;
@@ -1432,12 +1432,6 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
     }
     *at = i;
     return stop;
-}
-
-/* Reads the first byte, c, of an array or object and steps into it. */
-static int json_enter(struct mst_json *j, uint8_t c, size_t *at) {
-    (*at)++;
-    return json_open(j, c == '[');
 }
 
 /* True if the input may end here, because one whole value was read. */
@@ -2641,7 +2635,8 @@ static int message_container(struct mst_decoder *d) {
     (void)message_taken(d);
     if (payload) {
         d->place = MESSAGE_PAYLOAD;
-        return json_enter(&d->json, c, &d->at);
+        d->at++;
+        return json_open(&d->json, false);
     }
     if (field == FIELD_ENTRIES ? message_is_response(d) : message_streams(d)) {
         d->at++;
@@ -2706,7 +2701,8 @@ static int message_value(struct mst_decoder *d, struct mst_event *event) {
     case MESSAGE_ENTRIES: return message_take(d);
     default: return message_member(d);
     }
-    return json_enter(&d->json, c, &d->at);
+    d->at++;
+    return json_open(&d->json, false);
 }
 
 /* Reads a scalar or an entry that was taken as a whole. */
@@ -6346,8 +6342,7 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
             rc = link_reply_keep(l, data + from, at - from);
         }
         if (stop == JSON_VALUE && j->depth == 0) {
-            rc =
-                data[at] == '{' ? json_enter(j, '{', &at) : MST_ERR_TOKEN_SHAPE;
+            rc = data[at++] == '{' ? json_open(j, false) : MST_ERR_TOKEN_SHAPE;
         } else if (stop == JSON_VALUE) {
             mark[1] = text_lookup(REPLY_NAMES, j->key, j->key_len);
             counts = l->http.status == 200 ? mark[1] <= REPLY_ERROR

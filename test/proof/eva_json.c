@@ -30,7 +30,7 @@ static void scan(void) {
     input_any();
     stop = json_next(&j, data, len, &at);
     if (stop == JSON_VALUE && any_bool()) {
-        stop = json_enter(&j, (uint8_t)any_below(256), &at);
+        stop = json_open(&j, any_bool());
     } else if (stop == JSON_VALUE) {
         (void)json_take(&j, any_bool() ? JSON_TAKE : JSON_SKIP);
     }
