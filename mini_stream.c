@@ -63,7 +63,7 @@
 /* ------------------------------------------------------------------------
  * 1 base
  *
- * What all sections need, and the texts of public enums. The idea: a text larger
+ * What all sections need, and texts of public enums. The idea: a text larger
  * than its buffer is generated several times; each time another window is kept.
  * ------------------------------------------------------------------------ */
 
@@ -719,10 +719,7 @@ static uint32_t decimal_whole(const char *number, uint32_t max) {
     int32_t digits = (int32_t)strspn(number, "0123456789");
     uint32_t whole = 0;
 
-    if (*number == '-') {
-        return 0;
-    }
-    if (number[mantissa] != '\0') {
+    if (*number != '-' && number[mantissa] != '\0') {
         const char *at = number + mantissa + 1, *end = at + strlen(at);
         (void)decimal_exponent(at, end, &digits);
     }
@@ -847,8 +844,8 @@ int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b) {
 
     if (a.exponent == b.exponent ||
         (a.coefficient < 0) != (b.coefficient < 0)) {
-        return (a.coefficient > b.coefficient) -
-               (a.coefficient < b.coefficient);
+        return a.coefficient < b.coefficient ? -1
+                                             : a.coefficient > b.coefficient;
     }
     b.coefficient = decimal_minus(b.coefficient);
     decimal_sum(&a, &b, &difference);
@@ -1000,11 +997,8 @@ static const char *time_rest(const char *text, const char *end, int64_t seconds,
             nanos += (*at - '0') * unit;
             unit /= 10; /* 0 after the ninth digit */
         }
-        if (at[-1] == '.') {
-            return NULL;
-        }
     }
-    at = time_zone(at, end, &offset_s);
+    at = at[-1] != '.' ? time_zone(at, end, &offset_s) : NULL;
     if (at == NULL) {
         return NULL;
     }
@@ -1057,8 +1051,8 @@ size_t mst_time_format(int64_t ns, char *text) {
  * 3 json
  *
  * A scanner that checks every byte against RFC 8259 and stops where its caller
- * must decide (enum json_stop). Its state is small and complete, so input may be
- * cut between any two bytes.
+ * must decide (enum json_stop). Its state is small and complete, so input may
+ * be cut between any two bytes.
  *
  *   state          input                 next state
  *   AT_VALUE       '{' or '['            AT_KEY_OR_CLOSE or AT_VALUE_OR_CLOSE
@@ -1315,7 +1309,7 @@ HOT void json_reach(struct mst_json *j, unsigned depth) {
     j->deepest = (uint8_t)(depth > j->deepest ? depth : j->deepest);
 }
 
-/* Steps into an array or object. Its first byte is passed over by the caller. */
+/* Steps into an array or object; the caller passes over its first byte. */
 static int json_open(struct mst_json *j, bool array) {
     if (j->depth == MST_JSON_DEPTH) {
         return MST_ERR_JSON_DEPTH;
