@@ -63,9 +63,8 @@
 /* ------------------------------------------------------------------------
  * 1 base
  *
- * What all sections need: hints to compilers, words of memory, output, texts,
- * UTF-8, base64; and the texts of public enums. The idea: a text larger than
- * its buffer is generated several times, and each time another window is kept.
+ * What all sections need, and texts of public enums. The idea: a text larger
+ * than its buffer is generated several times; each time another window is kept.
  * ------------------------------------------------------------------------ */
 
 /* HOT and WARM functions run for each number or level, COLD ones seldom. A
@@ -106,9 +105,10 @@
 #define NEVER(condition) (condition)
 #endif
 
+#define BIT(n) (1u << (n))
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 #define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Loads eight bytes from any address as a number. */
 HOT uint64_t word_load(const void *from) {
     uint64_t word;
 
@@ -138,10 +138,7 @@ HOT uint32_t mem_word(const char *from) {
 /* True if the bytes are equal. Compilers compare 16 bytes without a call. */
 HOT bool mem_equal(const char *a, const char *b, size_t len) {
 #if WORDS
-    for (; len > 16; len -= 16) {
-        if (memcmp(a, b, 16) != 0) {
-            return false;
-        }
+    for (; len > 16 && memcmp(a, b, 16) == 0; len -= 16) {
         a += 16;
         b += 16;
     }
@@ -158,9 +155,6 @@ HOT bool mem_equal(const char *a, const char *b, size_t len) {
     return len == 0;
 #endif
 }
-
-#define BIT(n) (1u << (n))
-#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 /* A text that is being written. len counts all its bytes; data gets a window of
  * it, which is up to cap bytes after the first skip bytes. */
@@ -493,6 +487,8 @@ const char *mst_state_name(enum mst_state state) {
 
 #define DECIMAL_DIGITS 18
 #define DECIMAL_LIMIT UINT64_C(1000000000000000000) /* beyond 18 digits */
+#define DECIMAL_PARTS 16 /* bytes that decimal_parts() may read */
+#define TIME_LEN_MIN 20
 static const uint32_t decimal_powers[] = {
     1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
 
@@ -511,18 +507,16 @@ static inline const char *decimal_run(const char *at, const char *end,
 
 /* Reads a text of digits only, else returns false; UINT32_MAX at most. */
 static bool decimal_count(const char *text, size_t len, uint32_t *out) {
-    uint32_t value = 0;
+    uint64_t value = 0;
 
     for (size_t i = 0; i < len; i++) {
-        uint32_t digit = (uint32_t)(text[i] - '0');
         if (!decimal_is_digit(text[i])) {
             return false;
         }
-        value = value > UINT32_MAX / 10 || value * 10 > UINT32_MAX - digit
-                    ? UINT32_MAX
-                    : value * 10 + digit;
+        value = value * 10 + (uint8_t)(text[i] - '0');
+        value = value < UINT32_MAX ? value : UINT32_MAX;
     }
-    *out = value;
+    *out = (uint32_t)value;
     return len > 0;
 }
 
@@ -555,15 +549,10 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
                                  uint64_t others) {
     uint64_t first = (others & (0 - others)) >> 7;
     uint64_t rest = others & (others - 1);
-    unsigned len, end;
+    unsigned len = word_first(others), end = rest != 0 ? word_first(rest) : 8;
     bool point = (word & first * 0xFF) == first * ('.' ^ '0');
 
-    if ((others & 0x80) != 0) {
-        return false;
-    }
-    len = word_first(others);
-    end = rest != 0 ? word_first(rest) : 8;
-    if (point && end == len + 1) {
+    if (len == 0 || (point && end == len + 1)) {
         return false;
     }
     shape->mark = first * 0xFF;
@@ -574,9 +563,6 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
     shape->len = (uint8_t)(point ? end : len);
     return true;
 }
-
-/* Bytes that decimal_parts() may read. */
-#define DECIMAL_PARTS 16
 
 /* Reads a number of up to seven digits before and eight after the point. It has
  * no branch that depends on how many there are, since processors mispredict it
@@ -718,9 +704,7 @@ static bool decimal_exponent(const char *at, const char *end,
     const bool negative = at < end && *at == '-';
     uint32_t value = 0;
 
-    if (at < end && (*at == '-' || *at == '+')) {
-        at++;
-    }
+    at += negative || (at < end && *at == '+');
     if (!decimal_count(at, (size_t)(end - at), &value)) {
         return false;
     }
@@ -735,10 +719,7 @@ static uint32_t decimal_whole(const char *number, uint32_t max) {
     int32_t digits = (int32_t)strspn(number, "0123456789");
     uint32_t whole = 0;
 
-    if (*number == '-') {
-        return 0;
-    }
-    if (number[mantissa] != '\0') {
+    if (*number != '-' && number[mantissa] != '\0') {
         const char *at = number + mantissa + 1, *end = at + strlen(at);
         (void)decimal_exponent(at, end, &digits);
     }
@@ -842,9 +823,7 @@ static struct mst_decimal decimal_normal(const struct decimal_wide *wide) {
         out.inexact |= digit;
         n /= 10;
     }
-    if (n == 0) {
-        return out;
-    }
+    exponent = n != 0 ? exponent : 0;
     if (exponent > 63) {
         n = DECIMAL_LIMIT - 1;
         exponent = 63;
@@ -865,8 +844,8 @@ int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b) {
 
     if (a.exponent == b.exponent ||
         (a.coefficient < 0) != (b.coefficient < 0)) {
-        return (a.coefficient > b.coefficient) -
-               (a.coefficient < b.coefficient);
+        return a.coefficient < b.coefficient ? -1
+                                             : a.coefficient > b.coefficient;
     }
     b.coefficient = decimal_minus(b.coefficient);
     decimal_sum(&a, &b, &difference);
@@ -985,8 +964,6 @@ static bool time_minute(const char *text, int64_t *seconds) {
     return true;
 }
 
-#define TIME_LEN_MIN 20
-
 /* Reads a zone, 'Z' or such as "+01:30" (east). Returns its end, or NULL. */
 static const char *time_zone(const char *at, const char *end,
                              int32_t *offset_s) {
@@ -1020,11 +997,8 @@ static const char *time_rest(const char *text, const char *end, int64_t seconds,
             nanos += (*at - '0') * unit;
             unit /= 10; /* 0 after the ninth digit */
         }
-        if (at[-1] == '.') {
-            return NULL;
-        }
     }
-    at = time_zone(at, end, &offset_s);
+    at = at[-1] != '.' ? time_zone(at, end, &offset_s) : NULL;
     if (at == NULL) {
         return NULL;
     }
@@ -1077,9 +1051,8 @@ size_t mst_time_format(int64_t ns, char *text) {
  * 3 json
  *
  * A scanner that checks every byte against RFC 8259 and stops where its caller
- * must decide: before each value (enter it, take it whole, or skip it), after a
- * value that was taken, and after an object or array that was entered. Its
- * state is small and complete, so input may be cut between any two bytes.
+ * must decide (enum json_stop). Its state is small and complete, so input may
+ * be cut between any two bytes.
  *
  *   state          input                 next state
  *   AT_VALUE       '{' or '['            AT_KEY_OR_CLOSE or AT_VALUE_OR_CLOSE
@@ -1120,17 +1093,15 @@ enum json_mode { JSON_STEP, JSON_TAKE, JSON_SKIP };
 /* Why the scanner stopped. A negative number is an mst_error. */
 enum json_stop {
     JSON_MORE,  /* the input is used up */
-    JSON_VALUE, /* before the first byte of a value */
+    JSON_VALUE, /* before the first byte of a value: enter, take or skip it */
     JSON_ITEM,  /* after the last byte of a value that was taken */
     JSON_CLOSE  /* after an object or array that was entered */
 };
 /* key_len of a key that no field has: too long, or an escape beyond ASCII. */
 #define JSON_KEY_OTHER (MST_KEY_MAX + 1)
+/* Room for a known key and zeros; they are compared four bytes at a time. */
+#define JSON_KEY_WORDS 12
 static const char json_literals[] = "true\0false\0null";
-
-static void json_init(struct mst_json *j) {
-    memset(j, 0, sizeof *j); /* JSON_AT_VALUE, JSON_STEP */
-}
 
 /* Makes the scanner take or skip the next value as a whole. */
 static int json_take(struct mst_json *j, enum json_mode mode) {
@@ -1139,19 +1110,16 @@ static int json_take(struct mst_json *j, enum json_mode mode) {
     return JSON_MORE;
 }
 
-/* Room for a known key and zeros; they are compared four bytes at a time. */
-#define JSON_KEY_WORDS 12
-
 static bool json_is_space(uint8_t c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* The character that the letter of an escape stands for, or 0. */
-static uint8_t json_escaped(uint8_t c) {
-    static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+/* What the letter of an escape stands for, or -1; digits shift out the 'u'. */
+static int json_escaped(uint8_t c) {
+    static const char letters[] = "\"\\/bfnrtu", meant[] = "\"\\/\b\f\n\r\tu";
     const char *letter = memchr(letters, c, sizeof letters - 1);
 
-    return letter != NULL ? (uint8_t)meant[letter - letters] : 0;
+    return letter != NULL ? meant[letter - letters] : -1;
 }
 
 static int json_hex(uint8_t c) {
@@ -1186,36 +1154,29 @@ static void json_key_add(struct mst_json *j) {
  * 1 for hexadecimal digits, 0 at the end, when j->code is the character. After
  * the first half of a surrogate pair it is 6: a second half must follow. */
 static int json_escape(struct mst_json *j, uint8_t c) {
-    int digit = json_hex(c);
+    int value = json_hex(c); /* below 0 if this byte may not be here */
 
     if (j->escape == 6) {
+        value = c == '\\' ? 0 : -1;
         j->escape = 5;
-        return c == '\\' ? 0 : MST_ERR_JSON_SYNTAX;
-    }
-    if (j->escape == 5) {
-        j->code = json_escaped(c);
+    } else if (j->escape == 5) {
+        value = json_escaped(c);
+        j->code = (uint16_t)value;
         j->escape = c == 'u' ? 4 : 0;
-        if (j->code == 0 && c != 'u') {
-            return MST_ERR_JSON_SYNTAX;
-        }
-    } else if (digit >= 0) {
-        j->code = (uint16_t)(j->code << 4 | digit);
-        j->escape--;
     } else {
-        return MST_ERR_JSON_SYNTAX;
+        j->code = (uint16_t)(j->code << 4 | value);
+        j->escape--;
     }
-    if (j->escape == 0) {
+    if (value >= 0 && j->escape == 0) {
         const unsigned half = j->code & 0xFC00u;
-        if ((half == 0xDC00) != j->low) {
-            return MST_ERR_JSON_SYNTAX;
-        }
+        value = (half == 0xDC00) == j->low ? 0 : -1;
         j->low = half == 0xD800;
         j->escape = j->low ? 6 : 0;
+        if (!j->low && j->state == JSON_IN_KEY) {
+            json_key_add(j);
+        }
     }
-    if (j->escape == 0 && j->state == JSON_IN_KEY) {
-        json_key_add(j);
-    }
-    return 0;
+    return value >= 0 ? 0 : MST_ERR_JSON_SYNTAX;
 }
 
 #if WORDS
@@ -1348,7 +1309,7 @@ HOT void json_reach(struct mst_json *j, unsigned depth) {
     j->deepest = (uint8_t)(depth > j->deepest ? depth : j->deepest);
 }
 
-/* Steps into an array or object, whose first byte was read. */
+/* Steps into an array or object; the caller passes over its first byte. */
 static int json_open(struct mst_json *j, bool array) {
     if (j->depth == MST_JSON_DEPTH) {
         return MST_ERR_JSON_DEPTH;
@@ -1404,7 +1365,7 @@ WARM int json_behind(struct mst_json *j, uint8_t c) {
 }
 
 /* Scans data from *at until the caller must decide. At JSON_VALUE it calls
- * json_enter() or json_take(), then this again. j->key is a member's key. */
+ * json_open() or json_take(), then this again. j->key is a member's key. */
 static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
                      size_t *at) {
     int stop = JSON_MORE;
@@ -1467,12 +1428,6 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
     return stop;
 }
 
-/* Reads the first byte, c, of an array or object and steps into it. */
-static int json_enter(struct mst_json *j, uint8_t c, size_t *at) {
-    (*at)++;
-    return json_open(j, c == '[');
-}
-
 /* True if the input may end here, because one whole value was read. */
 static bool json_whole(const struct mst_json *j) {
     return j->state == JSON_AT_END || (j->depth == 0 && json_number_whole(j));
@@ -1481,20 +1436,14 @@ static bool json_whole(const struct mst_json *j) {
 /* Checks a whole text. Returns 0, MST_ERR_JSON_SYNTAX (also if it is not
  * UTF-8), MST_ERR_JSON_DEPTH, or MST_ERR_MESSAGE_SIZE (too long for jsmn). */
 static int json_check(const void *text, size_t len) {
-    struct mst_json j;
+    struct mst_json j = {.mode = JSON_SKIP};
     size_t at = 0;
-    int rc;
+    int rc =
+        len > INT_MAX ? MST_ERR_MESSAGE_SIZE : json_next(&j, text, len, &at);
 
-    if (len > INT_MAX) {
-        return MST_ERR_MESSAGE_SIZE;
-    }
-    json_init(&j);
-    (void)json_take(&j, JSON_SKIP);
-    rc = json_next(&j, text, len, &at);
-    if (rc == 0 && (!json_whole(&j) || !utf8_is(text, len))) {
-        rc = MST_ERR_JSON_SYNTAX;
-    }
-    return rc;
+    return rc == 0 && (!json_whole(&j) || !utf8_is(text, len))
+               ? MST_ERR_JSON_SYNTAX
+               : rc;
 }
 
 /* Writes a character as UTF-8. Returns its length, or 0 if it does not fit. */
@@ -1517,28 +1466,24 @@ static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
                             bool *cut) {
     size_t at = 0, n = 0, put = 1;
 
-    while (at < len && put > 0) {
-        if (text[at] == '\\') {
-            struct mst_json j = {.escape = 5};
+    while (at < len && n < cap && put > 0) {
+        if (text[at] != '\\') {
+            to[n++] = text[at++];
+        } else {
+            struct mst_json j = {.escape = 6}; /* a backslash comes */
             uint32_t code, high = 0;
             do {
-                (void)json_escape(&j, (uint8_t)text[++at]);
+                (void)json_escape(&j, (uint8_t)text[at++]);
                 high = j.escape == 6 ? j.code : high;
             } while (j.escape != 0);
-            at++;
             code = high != 0
                        ? 0x10000 + ((high - 0xD800) << 10) + (j.code - 0xDC00u)
                        : j.code;
             put = json_put(to + n, cap - n, code != 0 ? code : 0xFFFD);
-        } else if (n < cap) {
-            to[n] = text[at++];
-            put = 1;
-        } else {
-            put = 0;
+            n += put;
         }
-        n += put;
     }
-    *cut = put == 0;
+    *cut = at < len || put == 0;
     while (*cut && n > 0 && at < len && ((uint8_t)text[at] & 0xC0u) == 0x80u) {
         at--;
         n--;
@@ -1561,9 +1506,7 @@ static struct json_text json_scalar(const char *item, size_t len, char *scratch,
     if (len < 2 || item[0] != '"') {
         return text;
     }
-    text.string = true;
-    text.at++;
-    text.len -= 2;
+    text = (struct json_text){item + 1, len - 2, true, false};
     if (memchr(text.at, '\\', text.len) != NULL) {
         text.len = json_unescape(text.at, text.len, scratch, cap, &text.cut);
         text.at = scratch;
@@ -1573,15 +1516,11 @@ static struct json_text json_scalar(const char *item, size_t len, char *scratch,
 
 static void json_write_string(struct out *o, const char *text) {
     out_byte(o, '"');
-    for (;; text++) {
-        size_t plain = json_plain((const uint8_t *)text, strlen(text));
-        uint8_t c = (uint8_t)text[plain];
-        out_bytes(o, text, plain);
-        if (c == '\0') {
-            break;
+    for (; *text != '\0'; text++) {
+        const uint8_t c = (uint8_t)*text;
+        if (!json_is_plain(c)) {
+            out_text(o, c >= 0x20 ? "\\" : c >= 0x10 ? "\\u001" : "\\u000");
         }
-        text += plain;
-        out_text(o, c >= 0x20 ? "\\" : c >= 0x10 ? "\\u001" : "\\u000");
         out_byte(o, c >= 0x20 ? *text : text_hex[c & 15]);
     }
     out_byte(o, '"');
@@ -2690,7 +2629,8 @@ static int message_container(struct mst_decoder *d) {
     (void)message_taken(d);
     if (payload) {
         d->place = MESSAGE_PAYLOAD;
-        return json_enter(&d->json, c, &d->at);
+        d->at++;
+        return json_open(&d->json, false);
     }
     if (field == FIELD_ENTRIES ? message_is_response(d) : message_streams(d)) {
         d->at++;
@@ -2755,7 +2695,8 @@ static int message_value(struct mst_decoder *d, struct mst_event *event) {
     case MESSAGE_ENTRIES: return message_take(d);
     default: return message_member(d);
     }
-    return json_enter(&d->json, c, &d->at);
+    d->at++;
+    return json_open(&d->json, false);
 }
 
 /* Reads a scalar or an entry that was taken as a whole. */
@@ -6206,7 +6147,7 @@ static void link_exchange(struct mst_link *l) {
 
     memset(&l->http, 0, sizeof l->http);
     if (l->purpose == ACCESS_TOKEN) {
-        json_init(&l->reply.json);
+        memset(&l->reply.json, 0, sizeof l->reply.json);
         l->reply.utf8 = l->reply.len = 0;
         link_enter(l, MST_STATE_TOKEN, g->token_ms);
     } else if (!access_is_good(l->access, token) ||
@@ -6369,8 +6310,7 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
             rc = link_reply_keep(l, data + from, at - from);
         }
         if (stop == JSON_VALUE && j->depth == 0) {
-            rc =
-                data[at] == '{' ? json_enter(j, '{', &at) : MST_ERR_TOKEN_SHAPE;
+            rc = data[at++] == '{' ? json_open(j, false) : MST_ERR_TOKEN_SHAPE;
         } else if (stop == JSON_VALUE) {
             mark[1] = text_lookup(REPLY_NAMES, j->key, j->key_len);
             counts = l->http.status == 200 ? mark[1] <= REPLY_ERROR
