@@ -63,9 +63,8 @@
 /* ------------------------------------------------------------------------
  * 1 base
  *
- * What all sections need: hints to compilers, words of memory, output, texts,
- * UTF-8, base64; and the texts of public enums. The idea: a text larger than
- * its buffer is generated several times, and each time another window is kept.
+ * What all sections need, and texts of public enums. The idea: a text larger
+ * than its buffer is generated several times; each time another window is kept.
  * ------------------------------------------------------------------------ */
 
 /* HOT and WARM functions run for each number or level, COLD ones seldom. A
@@ -106,9 +105,10 @@
 #define NEVER(condition) (condition)
 #endif
 
+#define BIT(n) (1u << (n))
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 #define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Loads eight bytes from any address as a number. */
 HOT uint64_t word_load(const void *from) {
     uint64_t word;
 
@@ -138,10 +138,7 @@ HOT uint32_t mem_word(const char *from) {
 /* True if the bytes are equal. Compilers compare 16 bytes without a call. */
 HOT bool mem_equal(const char *a, const char *b, size_t len) {
 #if WORDS
-    for (; len > 16; len -= 16) {
-        if (memcmp(a, b, 16) != 0) {
-            return false;
-        }
+    for (; len > 16 && memcmp(a, b, 16) == 0; len -= 16) {
         a += 16;
         b += 16;
     }
@@ -158,9 +155,6 @@ HOT bool mem_equal(const char *a, const char *b, size_t len) {
     return len == 0;
 #endif
 }
-
-#define BIT(n) (1u << (n))
-#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 /* A text that is being written. len counts all its bytes; data gets a window of
  * it, which is up to cap bytes after the first skip bytes. */
@@ -493,6 +487,8 @@ const char *mst_state_name(enum mst_state state) {
 
 #define DECIMAL_DIGITS 18
 #define DECIMAL_LIMIT UINT64_C(1000000000000000000) /* beyond 18 digits */
+#define DECIMAL_PARTS 16 /* bytes that decimal_parts() may read */
+#define TIME_LEN_MIN 20
 static const uint32_t decimal_powers[] = {
     1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
 
@@ -511,18 +507,16 @@ static inline const char *decimal_run(const char *at, const char *end,
 
 /* Reads a text of digits only, else returns false; UINT32_MAX at most. */
 static bool decimal_count(const char *text, size_t len, uint32_t *out) {
-    uint32_t value = 0;
+    uint64_t value = 0;
 
     for (size_t i = 0; i < len; i++) {
-        uint32_t digit = (uint32_t)(text[i] - '0');
         if (!decimal_is_digit(text[i])) {
             return false;
         }
-        value = value > UINT32_MAX / 10 || value * 10 > UINT32_MAX - digit
-                    ? UINT32_MAX
-                    : value * 10 + digit;
+        value = value * 10 + (uint8_t)(text[i] - '0');
+        value = value < UINT32_MAX ? value : UINT32_MAX;
     }
-    *out = value;
+    *out = (uint32_t)value;
     return len > 0;
 }
 
@@ -555,15 +549,10 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
                                  uint64_t others) {
     uint64_t first = (others & (0 - others)) >> 7;
     uint64_t rest = others & (others - 1);
-    unsigned len, end;
+    unsigned len = word_first(others), end = rest != 0 ? word_first(rest) : 8;
     bool point = (word & first * 0xFF) == first * ('.' ^ '0');
 
-    if ((others & 0x80) != 0) {
-        return false;
-    }
-    len = word_first(others);
-    end = rest != 0 ? word_first(rest) : 8;
-    if (point && end == len + 1) {
+    if (len == 0 || (point && end == len + 1)) {
         return false;
     }
     shape->mark = first * 0xFF;
@@ -574,9 +563,6 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
     shape->len = (uint8_t)(point ? end : len);
     return true;
 }
-
-/* Bytes that decimal_parts() may read. */
-#define DECIMAL_PARTS 16
 
 /* Reads a number of up to seven digits before and eight after the point. It has
  * no branch that depends on how many there are, since processors mispredict it
@@ -718,9 +704,7 @@ static bool decimal_exponent(const char *at, const char *end,
     const bool negative = at < end && *at == '-';
     uint32_t value = 0;
 
-    if (at < end && (*at == '-' || *at == '+')) {
-        at++;
-    }
+    at += negative || (at < end && *at == '+');
     if (!decimal_count(at, (size_t)(end - at), &value)) {
         return false;
     }
@@ -735,10 +719,7 @@ static uint32_t decimal_whole(const char *number, uint32_t max) {
     int32_t digits = (int32_t)strspn(number, "0123456789");
     uint32_t whole = 0;
 
-    if (*number == '-') {
-        return 0;
-    }
-    if (number[mantissa] != '\0') {
+    if (*number != '-' && number[mantissa] != '\0') {
         const char *at = number + mantissa + 1, *end = at + strlen(at);
         (void)decimal_exponent(at, end, &digits);
     }
@@ -842,9 +823,7 @@ static struct mst_decimal decimal_normal(const struct decimal_wide *wide) {
         out.inexact |= digit;
         n /= 10;
     }
-    if (n == 0) {
-        return out;
-    }
+    exponent = n != 0 ? exponent : 0;
     if (exponent > 63) {
         n = DECIMAL_LIMIT - 1;
         exponent = 63;
@@ -865,8 +844,8 @@ int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b) {
 
     if (a.exponent == b.exponent ||
         (a.coefficient < 0) != (b.coefficient < 0)) {
-        return (a.coefficient > b.coefficient) -
-               (a.coefficient < b.coefficient);
+        return a.coefficient < b.coefficient ? -1
+                                             : a.coefficient > b.coefficient;
     }
     b.coefficient = decimal_minus(b.coefficient);
     decimal_sum(&a, &b, &difference);
@@ -985,8 +964,6 @@ static bool time_minute(const char *text, int64_t *seconds) {
     return true;
 }
 
-#define TIME_LEN_MIN 20
-
 /* Reads a zone, 'Z' or such as "+01:30" (east). Returns its end, or NULL. */
 static const char *time_zone(const char *at, const char *end,
                              int32_t *offset_s) {
@@ -1020,11 +997,8 @@ static const char *time_rest(const char *text, const char *end, int64_t seconds,
             nanos += (*at - '0') * unit;
             unit /= 10; /* 0 after the ninth digit */
         }
-        if (at[-1] == '.') {
-            return NULL;
-        }
     }
-    at = time_zone(at, end, &offset_s);
+    at = at[-1] != '.' ? time_zone(at, end, &offset_s) : NULL;
     if (at == NULL) {
         return NULL;
     }
@@ -1077,9 +1051,8 @@ size_t mst_time_format(int64_t ns, char *text) {
  * 3 json
  *
  * A scanner that checks every byte against RFC 8259 and stops where its caller
- * must decide: before each value (enter it, take it whole, or skip it), after a
- * value that was taken, and after an object or array that was entered. Its
- * state is small and complete, so input may be cut between any two bytes.
+ * must decide (enum json_stop). Its state is small and complete, so input may
+ * be cut between any two bytes.
  *
  *   state          input                 next state
  *   AT_VALUE       '{' or '['            AT_KEY_OR_CLOSE or AT_VALUE_OR_CLOSE
@@ -1120,17 +1093,15 @@ enum json_mode { JSON_STEP, JSON_TAKE, JSON_SKIP };
 /* Why the scanner stopped. A negative number is an mst_error. */
 enum json_stop {
     JSON_MORE,  /* the input is used up */
-    JSON_VALUE, /* before the first byte of a value */
+    JSON_VALUE, /* before the first byte of a value: enter, take or skip it */
     JSON_ITEM,  /* after the last byte of a value that was taken */
     JSON_CLOSE  /* after an object or array that was entered */
 };
 /* key_len of a key that no field has: too long, or an escape beyond ASCII. */
 #define JSON_KEY_OTHER (MST_KEY_MAX + 1)
+/* Room for a known key and zeros; they are compared four bytes at a time. */
+#define JSON_KEY_WORDS 12
 static const char json_literals[] = "true\0false\0null";
-
-static void json_init(struct mst_json *j) {
-    memset(j, 0, sizeof *j); /* JSON_AT_VALUE, JSON_STEP */
-}
 
 /* Makes the scanner take or skip the next value as a whole. */
 static int json_take(struct mst_json *j, enum json_mode mode) {
@@ -1139,19 +1110,16 @@ static int json_take(struct mst_json *j, enum json_mode mode) {
     return JSON_MORE;
 }
 
-/* Room for a known key and zeros; they are compared four bytes at a time. */
-#define JSON_KEY_WORDS 12
-
 static bool json_is_space(uint8_t c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* The character that the letter of an escape stands for, or 0. */
-static uint8_t json_escaped(uint8_t c) {
-    static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+/* What the letter of an escape stands for, or -1; digits shift out the 'u'. */
+static int json_escaped(uint8_t c) {
+    static const char letters[] = "\"\\/bfnrtu", meant[] = "\"\\/\b\f\n\r\tu";
     const char *letter = memchr(letters, c, sizeof letters - 1);
 
-    return letter != NULL ? (uint8_t)meant[letter - letters] : 0;
+    return letter != NULL ? meant[letter - letters] : -1;
 }
 
 static int json_hex(uint8_t c) {
@@ -1186,36 +1154,29 @@ static void json_key_add(struct mst_json *j) {
  * 1 for hexadecimal digits, 0 at the end, when j->code is the character. After
  * the first half of a surrogate pair it is 6: a second half must follow. */
 static int json_escape(struct mst_json *j, uint8_t c) {
-    int digit = json_hex(c);
+    int value = json_hex(c); /* below 0 if this byte may not be here */
 
     if (j->escape == 6) {
+        value = c == '\\' ? 0 : -1;
         j->escape = 5;
-        return c == '\\' ? 0 : MST_ERR_JSON_SYNTAX;
-    }
-    if (j->escape == 5) {
-        j->code = json_escaped(c);
+    } else if (j->escape == 5) {
+        value = json_escaped(c);
+        j->code = (uint16_t)value;
         j->escape = c == 'u' ? 4 : 0;
-        if (j->code == 0 && c != 'u') {
-            return MST_ERR_JSON_SYNTAX;
-        }
-    } else if (digit >= 0) {
-        j->code = (uint16_t)(j->code << 4 | digit);
-        j->escape--;
     } else {
-        return MST_ERR_JSON_SYNTAX;
+        j->code = (uint16_t)(j->code << 4 | value);
+        j->escape--;
     }
-    if (j->escape == 0) {
+    if (value >= 0 && j->escape == 0) {
         const unsigned half = j->code & 0xFC00u;
-        if ((half == 0xDC00) != j->low) {
-            return MST_ERR_JSON_SYNTAX;
-        }
+        value = (half == 0xDC00) == j->low ? 0 : -1;
         j->low = half == 0xD800;
         j->escape = j->low ? 6 : 0;
+        if (!j->low && j->state == JSON_IN_KEY) {
+            json_key_add(j);
+        }
     }
-    if (j->escape == 0 && j->state == JSON_IN_KEY) {
-        json_key_add(j);
-    }
-    return 0;
+    return value >= 0 ? 0 : MST_ERR_JSON_SYNTAX;
 }
 
 #if WORDS
@@ -1348,7 +1309,7 @@ HOT void json_reach(struct mst_json *j, unsigned depth) {
     j->deepest = (uint8_t)(depth > j->deepest ? depth : j->deepest);
 }
 
-/* Steps into an array or object, whose first byte was read. */
+/* Steps into an array or object; the caller passes over its first byte. */
 static int json_open(struct mst_json *j, bool array) {
     if (j->depth == MST_JSON_DEPTH) {
         return MST_ERR_JSON_DEPTH;
@@ -1404,7 +1365,7 @@ WARM int json_behind(struct mst_json *j, uint8_t c) {
 }
 
 /* Scans data from *at until the caller must decide. At JSON_VALUE it calls
- * json_enter() or json_take(), then this again. j->key is a member's key. */
+ * json_open() or json_take(), then this again. j->key is a member's key. */
 static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
                      size_t *at) {
     int stop = JSON_MORE;
@@ -1467,12 +1428,6 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
     return stop;
 }
 
-/* Reads the first byte, c, of an array or object and steps into it. */
-static int json_enter(struct mst_json *j, uint8_t c, size_t *at) {
-    (*at)++;
-    return json_open(j, c == '[');
-}
-
 /* True if the input may end here, because one whole value was read. */
 static bool json_whole(const struct mst_json *j) {
     return j->state == JSON_AT_END || (j->depth == 0 && json_number_whole(j));
@@ -1481,20 +1436,14 @@ static bool json_whole(const struct mst_json *j) {
 /* Checks a whole text. Returns 0, MST_ERR_JSON_SYNTAX (also if it is not
  * UTF-8), MST_ERR_JSON_DEPTH, or MST_ERR_MESSAGE_SIZE (too long for jsmn). */
 static int json_check(const void *text, size_t len) {
-    struct mst_json j;
+    struct mst_json j = {.mode = JSON_SKIP};
     size_t at = 0;
-    int rc;
+    int rc =
+        len > INT_MAX ? MST_ERR_MESSAGE_SIZE : json_next(&j, text, len, &at);
 
-    if (len > INT_MAX) {
-        return MST_ERR_MESSAGE_SIZE;
-    }
-    json_init(&j);
-    (void)json_take(&j, JSON_SKIP);
-    rc = json_next(&j, text, len, &at);
-    if (rc == 0 && (!json_whole(&j) || !utf8_is(text, len))) {
-        rc = MST_ERR_JSON_SYNTAX;
-    }
-    return rc;
+    return rc == 0 && (!json_whole(&j) || !utf8_is(text, len))
+               ? MST_ERR_JSON_SYNTAX
+               : rc;
 }
 
 /* Writes a character as UTF-8. Returns its length, or 0 if it does not fit. */
@@ -1517,28 +1466,24 @@ static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
                             bool *cut) {
     size_t at = 0, n = 0, put = 1;
 
-    while (at < len && put > 0) {
-        if (text[at] == '\\') {
-            struct mst_json j = {.escape = 5};
+    while (at < len && n < cap && put > 0) {
+        if (text[at] != '\\') {
+            to[n++] = text[at++];
+        } else {
+            struct mst_json j = {.escape = 6}; /* a backslash comes */
             uint32_t code, high = 0;
             do {
-                (void)json_escape(&j, (uint8_t)text[++at]);
+                (void)json_escape(&j, (uint8_t)text[at++]);
                 high = j.escape == 6 ? j.code : high;
             } while (j.escape != 0);
-            at++;
             code = high != 0
                        ? 0x10000 + ((high - 0xD800) << 10) + (j.code - 0xDC00u)
                        : j.code;
             put = json_put(to + n, cap - n, code != 0 ? code : 0xFFFD);
-        } else if (n < cap) {
-            to[n] = text[at++];
-            put = 1;
-        } else {
-            put = 0;
+            n += put;
         }
-        n += put;
     }
-    *cut = put == 0;
+    *cut = at < len || put == 0;
     while (*cut && n > 0 && at < len && ((uint8_t)text[at] & 0xC0u) == 0x80u) {
         at--;
         n--;
@@ -1561,9 +1506,7 @@ static struct json_text json_scalar(const char *item, size_t len, char *scratch,
     if (len < 2 || item[0] != '"') {
         return text;
     }
-    text.string = true;
-    text.at++;
-    text.len -= 2;
+    text = (struct json_text){item + 1, len - 2, true, false};
     if (memchr(text.at, '\\', text.len) != NULL) {
         text.len = json_unescape(text.at, text.len, scratch, cap, &text.cut);
         text.at = scratch;
@@ -1573,15 +1516,11 @@ static struct json_text json_scalar(const char *item, size_t len, char *scratch,
 
 static void json_write_string(struct out *o, const char *text) {
     out_byte(o, '"');
-    for (;; text++) {
-        size_t plain = json_plain((const uint8_t *)text, strlen(text));
-        uint8_t c = (uint8_t)text[plain];
-        out_bytes(o, text, plain);
-        if (c == '\0') {
-            break;
+    for (; *text != '\0'; text++) {
+        const uint8_t c = (uint8_t)*text;
+        if (!json_is_plain(c)) {
+            out_text(o, c >= 0x20 ? "\\" : c >= 0x10 ? "\\u001" : "\\u000");
         }
-        text += plain;
-        out_text(o, c >= 0x20 ? "\\" : c >= 0x10 ? "\\u001" : "\\u000");
         out_byte(o, c >= 0x20 ? *text : text_hex[c & 15]);
     }
     out_byte(o, '"');
@@ -2690,7 +2629,8 @@ static int message_container(struct mst_decoder *d) {
     (void)message_taken(d);
     if (payload) {
         d->place = MESSAGE_PAYLOAD;
-        return json_enter(&d->json, c, &d->at);
+        d->at++;
+        return json_open(&d->json, false);
     }
     if (field == FIELD_ENTRIES ? message_is_response(d) : message_streams(d)) {
         d->at++;
@@ -2755,7 +2695,8 @@ static int message_value(struct mst_decoder *d, struct mst_event *event) {
     case MESSAGE_ENTRIES: return message_take(d);
     default: return message_member(d);
     }
-    return json_enter(&d->json, c, &d->at);
+    d->at++;
+    return json_open(&d->json, false);
 }
 
 /* Reads a scalar or an entry that was taken as a whole. */
@@ -5784,14 +5725,15 @@ static void link_trace(const struct mst_link *l, struct mst_trace *trace) {
 
 static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
                             const char *text, uint32_t value) {
-    struct mst_trace trace = {.kind = kind, .text = text, .value = value};
-
-    link_trace(l, &trace);
+    link_trace(l,
+               &(struct mst_trace){.kind = kind, .text = text, .value = value});
 }
 
+/* Traces bytes, but none of a token exchange. */
 static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
                             const void *data, size_t len) {
-    if (link_traces(l, kind)) { /* first, as this is called often */
+    if (link_traces(l, kind) && /* first, as this is called often */
+        (l->purpose != ACCESS_TOKEN || kind == MST_TRACE_RANDOM)) {
         struct mst_trace trace = {.kind = kind, .data = data, .len = len};
         link_trace(l, &trace);
     }
@@ -5800,14 +5742,12 @@ static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
 static void link_trace_token(const struct mst_link *l,
                              const struct mst_token *token, const char *text,
                              int64_t life_s) {
-    struct mst_trace trace = {.kind = MST_TRACE_TOKEN,
-                              .text = text,
-                              .value = life_s,
-                              .value2 = token->len,
-                              .data = token->scope,
-                              .len = strlen(token->scope)};
-
-    link_trace(l, &trace);
+    link_trace(l, &(struct mst_trace){.kind = MST_TRACE_TOKEN,
+                                      .text = text,
+                                      .value = life_s,
+                                      .value2 = token->len,
+                                      .data = token->scope,
+                                      .len = strlen(token->scope)});
 }
 
 /* Raises a high-water mark to value. */
@@ -5817,18 +5757,20 @@ APART void link_high(uint32_t *mark, size_t value) {
     }
 }
 
-/* The timers that judge the peer, a set. They stop while the caller is away. */
-static unsigned link_judges(const struct mst_link *l) {
-    return (l->state > MST_STATE_WAIT ? BIT(MST_TIMER_ANSWER + 1) - 1 : 0) |
-           (l->user->purpose == ACCESS_ADDRESS ? BIT(MST_TIMER_USER) : 0);
+/* The time on a timer's clock. That of timers that judge the peer stops while
+ * the caller is away; it is later_ms behind, so that input is read first. */
+static uint32_t link_time(const struct mst_link *l, unsigned timer,
+                          uint32_t later_ms) {
+    bool judges = timer == MST_TIMER_USER
+                      ? l->user->purpose == ACCESS_ADDRESS
+                      : timer <= MST_TIMER_ANSWER && l->state > MST_STATE_WAIT;
+
+    return judges ? l->clock.patient - later_ms : l->clock.now;
 }
 
-/* Arms a timer, by the clock that it follows. */
 APART void link_arm(struct mst_link *l, enum mst_link_timer timer,
                     uint32_t ms) {
-    bool judges = (link_judges(l) & BIT(timer)) != 0;
-
-    timer_set(&l->timers[timer], judges ? l->clock.patient : l->clock.now, ms);
+    timer_set(&l->timers[timer], link_time(l, timer, 0), ms);
 }
 
 static const char *link_scope(const struct mst_link *l) {
@@ -5887,12 +5829,6 @@ static bool link_is_http(const struct mst_link *l) {
     return l->state == MST_STATE_TOKEN || l->state == l->user->request;
 }
 
-/* Unix time, s: as read when the attempt began, plus the time since. */
-static int64_t link_unix_s(const struct mst_link *l) {
-    return l->clock.unix_s +
-           (int64_t)((l->clock.elapsed_ms - l->clock.unix_ms) / 1000);
-}
-
 /* The shortest wait before a retry that the service asks for, ms, or 0. */
 APART uint32_t link_retry_after(const struct mst_link *l, int error) {
     const struct mst_http *h = &l->http;
@@ -5915,19 +5851,18 @@ static void link_note_http(struct mst_link *l) {
 
 /* Counts the failure that was noted. least: what link_retry_after() returns. */
 static void link_count_failure(struct mst_link *l, uint32_t least) {
-    const struct mst_failure *f = &l->failure;
+    const int error = l->failure.error;
     struct mst_trace trace = {.kind = MST_TRACE_ERROR,
-                              .error = f->error,
+                              .error = error,
                               .value = least,
-                              .failure = f};
-    struct mst_stats *stats = &l->stats;
-    unsigned band = (0 - (unsigned)f->error) / 100;
+                              .failure = &l->failure};
+    unsigned band = (0 - (unsigned)error) / 100;
 
-    stats->failures++;
+    l->stats.failures++;
     if (band < MST_BANDS) {
-        stats->errors[band] += 1; /* clang's sanitizer does not look at ++ */
+        l->stats.errors[band] += 1; /* clang's sanitizer does not look at ++ */
     }
-    stats->last_error = f->error;
+    l->stats.last_error = error;
     link_trace(l, &trace);
 }
 
@@ -5979,15 +5914,14 @@ static int link_detail(const struct mst_link *l, int error) {
 /* Notes a failure, whose event is returned next. Returns it, to add details. */
 static struct mst_failure *link_note(struct mst_link *l,
                                      enum mst_event_type type, int error) {
-    struct mst_failure *f = &l->failure;
-
-    *f = (struct mst_failure){.error = error,
-                              .stage = l->state,
-                              .detail = link_detail(l, error),
-                              .market = "",
-                              .text = link_has_text(error) ? l->text : ""};
+    l->failure =
+        (struct mst_failure){.error = error,
+                             .stage = l->state,
+                             .detail = link_detail(l, error),
+                             .market = "",
+                             .text = link_has_text(error) ? l->text : ""};
     l->report = (uint8_t)type;
-    return f;
+    return &l->failure;
 }
 
 /* What a waiting link does next: its user's purpose, or fetching a token. */
@@ -6108,6 +6042,7 @@ static void link_forget(struct mst_link *l, int error) {
 static void link_fail(struct mst_link *l, int error) {
     const bool local = error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
     uint32_t least, wait, retry_ms = 0;
+    bool lasting;
 
     error = link_note_end(l, error);
     least = link_retry_after(l, error);
@@ -6122,13 +6057,11 @@ static void link_fail(struct mst_link *l, int error) {
     if (least > 0) { /* for all objects that share the access */
         access_hold(l->access, l->purpose, least);
     }
-    if (!local && !l->failure.permanent) {
-        l->reported_error = 0;
-    } else if (l->reported_error == error) {
+    lasting = local || l->failure.permanent;
+    if (lasting && l->reported_error == error) {
         l->report = MST_EVENT_NONE; /* report a lasting error once */
-    } else {
-        l->reported_error = error;
     }
+    l->reported_error = lasting ? error : 0;
     link_stop(l, error, retry_ms);
     if (!l->closing) {
         /* How long another link takes to fetch a token is unknown. */
@@ -6137,35 +6070,28 @@ static void link_fail(struct mst_link *l, int error) {
     }
 }
 
-static int link_read_url(struct mst_link *l, unsigned purpose) {
-    const char *url = link_url(l, purpose);
-
-    return url == NULL ? MST_ERR_URL
-                       : http_url(url, purpose == ACCESS_STREAM ? "ws" : "http",
-                                  &l->endpoint);
-}
-
 /* Continues with the host's next address; false if there is none. */
 static bool link_next_address(struct mst_link *l) {
-    bool left = ++l->connection.tried < l->connection.addresses;
-
-    if (left) {
-        link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
+    if (++l->connection.tried >= l->connection.addresses) {
+        return false;
     }
-    return left;
+    link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
+    return true;
 }
 
-/* Begins an exchange on the connection; restarts if it lacks a good token. */
+/* Begins an exchange on the connection. Restarts if it lacks a good token, or
+ * if the service has just asked another link to wait. */
 static void link_exchange(struct mst_link *l) {
     const struct mst_config *g = &l->config;
     struct mst_token *token = l->token;
 
     memset(&l->http, 0, sizeof l->http);
     if (l->purpose == ACCESS_TOKEN) {
-        json_init(&l->reply.json);
+        memset(&l->reply.json, 0, sizeof l->reply.json);
         l->reply.utf8 = l->reply.len = 0;
         link_enter(l, MST_STATE_TOKEN, g->token_ms);
-    } else if (!access_is_good(l->access, token)) {
+    } else if (!access_is_good(l->access, token) ||
+               l->access->holds[l->purpose].armed) {
         link_restart(l);
         return;
     } else {
@@ -6199,11 +6125,7 @@ static void link_connected(struct mst_link *l) {
         }
     }
 #endif
-    if (l->purpose != ACCESS_TOKEN && l->access->holds[l->purpose].armed) {
-        link_restart(l); /* the service has just asked another link to wait */
-    } else {
-        link_exchange(l);
-    }
+    link_exchange(l);
 }
 
 /* ------------------------------------------------------------------------
@@ -6223,10 +6145,8 @@ static void link_write_form(const struct mst_link *l, struct out *o) {
 
 static void link_write_bearer(const struct mst_link *l, struct out *o,
                               bool masked) {
-    const struct mst_token *token = l->token;
-
     out_text(o, "Authorization: Bearer ");
-    out_bytes(o, masked ? NULL : token->text, token->len);
+    out_bytes(o, masked ? NULL : l->token->text, l->token->len);
     out_text(o, "\r\n");
 }
 
@@ -6252,7 +6172,7 @@ static void link_write(const struct mst_link *l, struct out *o) {
 
 /* Writes as much as fits of what is to be sent. Returns true for progress. */
 static bool link_send(struct mst_link *l) {
-    struct out o;
+    struct out o = {.skip = l->send_at};
     size_t n;
 
     if (l->sending == SEND_NOTHING && l->user->choose != NULL) {
@@ -6266,8 +6186,6 @@ static bool link_send(struct mst_link *l) {
         return true;
     }
     o.data = transport_space(&l->transport, &o.cap);
-    o.skip = l->send_at;
-    o.len = 0;
     if (o.cap == 0) {
         return false;
     }
@@ -6283,14 +6201,11 @@ static bool link_send(struct mst_link *l) {
     return true;
 }
 
-/* Plaintext was read. The trace does not get that of a token exchange. */
+/* Plaintext was read. */
 static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
-    if (len == 0) {
-        return;
-    }
-    transport_took(&l->transport, len);
-    l->stats.bytes_in += len;
-    if (l->purpose != ACCESS_TOKEN) {
+    if (len > 0) {
+        transport_took(&l->transport, len);
+        l->stats.bytes_in += len;
         link_trace_data(l, MST_TRACE_IN, data, len);
     }
 }
@@ -6335,8 +6250,7 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
             rc = link_reply_keep(l, data + from, at - from);
         }
         if (stop == JSON_VALUE && j->depth == 0) {
-            rc =
-                data[at] == '{' ? json_enter(j, '{', &at) : MST_ERR_TOKEN_SHAPE;
+            rc = data[at++] == '{' ? json_open(j, false) : MST_ERR_TOKEN_SHAPE;
         } else if (stop == JSON_VALUE) {
             mark[1] = text_lookup(REPLY_NAMES, j->key, j->key_len);
             counts = l->http.status == 200 ? mark[1] <= REPLY_ERROR
@@ -6382,19 +6296,14 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
 
 /* Points to the first word of scope that list lacks, or to "". */
 static const char *link_lacks(const char *list, const char *scope) {
-    while (*scope != '\0') {
-        size_t len = strcspn(scope, " "), n;
-        const char *at = list;
-        bool found;
-        do {
-            n = strcspn(at, " ");
-            found = n == len && memcmp(at, scope, len) == 0;
-            at += n + (at[n] == ' ');
-        } while (!found && *at != '\0');
-        if (len > 0 && !found) {
-            break;
-        }
-        scope += len + (scope[len] == ' ');
+    const char *at = list;
+
+    scope += strspn(scope, " ");
+    while (*scope != '\0' && *at != '\0') {
+        size_t len = strcspn(scope, " "), n = strcspn(at, " ");
+        bool found = n == len && memcmp(at, scope, len) == 0;
+        at = found ? list : at + n + strspn(at + n, " ");
+        scope += found ? len + strspn(scope + len, " ") : 0;
     }
     return scope;
 }
@@ -6529,9 +6438,7 @@ static void link_read_token(struct mst_link *l) {
         /* The status says more than the body, or an error in it. */
         rc = http_status_error(status, MST_ERR_HTTP_STATUS);
     }
-    if (rc == 1) {
-        rc = link_reply_done(l);
-    }
+    rc = rc == 1 ? link_reply_done(l) : rc;
     if (rc < 0) { /* a 401 is about the credentials, as no token was sent */
         link_fail(l, rc == MST_ERR_UNAUTHORIZED ? MST_ERR_TOKEN_REFUSED : rc);
     }
@@ -6589,12 +6496,14 @@ static void link_clock(struct mst_link *l) {
     link_trace_text(l, MST_TRACE_CLOCK, NULL, port_ms);
 }
 
-/* A handshake has computed: that time is not the peer's. */
+/* A handshake, if there is one, has computed: that time is not the peer's. */
 static void link_computed(struct mst_link *l) {
     uint32_t before = l->clock.patient;
 
-    link_clock(l);
-    l->clock.patient = before;
+    if (l->state == MST_STATE_TLS) {
+        link_clock(l);
+        l->clock.patient = before;
+    }
 }
 
 /* Fills the stock of random bytes, for all except TLS; false on failure. */
@@ -6602,12 +6511,11 @@ static bool link_stock(struct mst_link *l) {
     struct mst_random *r = &l->random;
 
     r->len = 0; /* a call that fails may overwrite the rest */
-    if (l->port->entropy(l->port->context, r->bytes, sizeof r->bytes) < 0) {
-        return false;
+    if (l->port->entropy(l->port->context, r->bytes, sizeof r->bytes) >= 0) {
+        r->len = sizeof r->bytes;
+        link_trace_data(l, MST_TRACE_RANDOM, r->bytes, sizeof r->bytes);
     }
-    r->len = sizeof r->bytes;
-    link_trace_data(l, MST_TRACE_RANDOM, r->bytes, sizeof r->bytes);
-    return true;
+    return r->len > 0;
 }
 
 /* Keeps the port's number for its last error. */
@@ -6651,12 +6559,13 @@ static void link_load_token(struct mst_link *l) {
 APART void link_save_tokens(const struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_access *a = l->access;
-    int64_t unix_s = link_unix_s(l);
+    int64_t unix_s = l->clock.unix_s;
 
     if (!a->save_due) {
         return;
     }
     a->save_due = false;
+    unix_s += (int64_t)((l->clock.elapsed_ms - l->clock.unix_ms) / 1000);
     for (unsigned i = 0; i < MST_SCOPES_MAX; i++) {
         struct mst_token *t = &a->tokens[i];
         bool good = t->end.armed && access_use_left(a, t) > 0 &&
@@ -6669,22 +6578,45 @@ APART void link_save_tokens(const struct mst_link *l) {
     }
 }
 
+/* Reads the URL for this purpose. Checks it, and what its security needs. */
+static int link_set_endpoint(struct mst_link *l, unsigned purpose) {
+    const char *url = link_url(l, purpose), *host = l->endpoint.host;
+    const char *scheme = purpose == ACCESS_STREAM ? "ws" : "http";
+    int rc = url != NULL ? http_url(url, scheme, &l->endpoint) : MST_ERR_URL;
+
+    if (rc != 0 || (l->endpoint.tls && link_is_secure(l))) {
+        return rc;
+    }
+    if (!l->endpoint.tls) {
+        return (l->config.flags & LINK_PLAIN) != 0 ? 0 : MST_ERR_PLAIN;
+    }
+    if (strchr(host, ':') != NULL ||
+        host[strspn(host, "0123456789.")] == '\0') {
+        return MST_ERR_IP_HOST;
+    }
+#ifdef MST_NO_TLS
+    return MST_ERR_BUILD;
+#else
+    return l->access->anchors == NULL || l->access->anchors_len == 0
+               ? MST_ERR_ANCHORS
+               : 0;
+#endif
+}
+
 /* Begins an attempt, if the clock is set and there are random bytes. */
 static void link_try(struct mst_link *l) {
     int64_t ns = 0;
     bool set = l->port->unix_ns(l->port->context, &ns) >= 0;
     struct mst_trace trace = {
         .kind = MST_TRACE_CLOCK, .value = set ? ns : -1, .value2 = 1};
+    bool dated;
 
     link_trace(l, &trace);
     l->clock.unix_s = set ? ns / 1000000000 : 0;
     l->clock.unix_ms = l->clock.elapsed_ms;
-    if (!link_is_secure(l) && (!set || l->clock.unix_s < MST_CLOCK_MIN)) {
-        link_fail(l, MST_ERR_CLOCK);
-        return;
-    }
-    if (!link_stock(l)) {
-        link_fail(l, MST_ERR_ENTROPY);
+    dated = link_is_secure(l) || l->clock.unix_s >= MST_CLOCK_MIN;
+    if (!dated || !link_stock(l)) {
+        link_fail(l, dated ? MST_ERR_ENTROPY : MST_ERR_CLOCK);
         return;
     }
     link_load_token(l);
@@ -6705,7 +6637,7 @@ static void link_try(struct mst_link *l) {
         l->generation++;
     }
     /* The URL was checked when the object was initialised. */
-    (void)link_read_url(l, l->purpose);
+    (void)link_set_endpoint(l, l->purpose);
     l->sending = SEND_NOTHING;
     l->send_at = 0;
     l->text[0] = '\0';
@@ -6751,12 +6683,11 @@ static void link_secure(struct mst_link *l) {
 
 /* Continues to resolve and connect. Returns true for progress. */
 static bool link_connect(struct mst_link *l) {
-    const struct mst_port *port = l->port;
     struct mst_connection *c = &l->connection;
     int rc;
 
     if (l->state == MST_STATE_RESOLVE) {
-        rc = port->resolve(port->context, l->config.link, &l->endpoint);
+        rc = l->port->resolve(l->port->context, l->config.link, &l->endpoint);
         if (rc > 0) {
             c->addresses = (uint32_t)rc;
             link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
@@ -6764,11 +6695,9 @@ static bool link_connect(struct mst_link *l) {
     } else {
         /* Begins with another address at each attempt: the last one may be bad.
          * A proxy that refuses a login refuses it at all its addresses. */
-        rc = port->connect(port->context, l->config.link,
-                           (int)((l->attempts + c->tried) % c->addresses));
-        if (l->state == MST_STATE_TLS) {
-            link_computed(l);
-        }
+        rc = l->port->connect(l->port->context, l->config.link,
+                              (int)((l->attempts + c->tried) % c->addresses));
+        link_computed(l);
         if (rc == MST_PORT_IN_TLS && l->state == MST_STATE_TLS) {
             rc = 0; /* no news */
         } else if (rc == MST_PORT_IN_TLS) {
@@ -6789,12 +6718,10 @@ static bool link_connect(struct mst_link *l) {
 
 /* Traces an error n of receiving or sending, or a send of only n bytes. */
 static void link_trace_port(const struct mst_link *l, bool sending, int n) {
-    struct mst_trace trace = {.kind = MST_TRACE_PORT,
-                              .error = n < 0 ? n : 0,
-                              .value = n < 0 ? link_detail(l, n) : n,
-                              .value2 = sending};
-
-    link_trace(l, &trace);
+    link_trace(l, &(struct mst_trace){.kind = MST_TRACE_PORT,
+                                      .error = n < 0 ? n : 0,
+                                      .value = n < 0 ? link_detail(l, n) : n,
+                                      .value2 = sending});
 }
 
 /* Ends receiving for the reason end, unless that is 0. True if it ends. */
@@ -6846,64 +6773,46 @@ static bool link_flush(struct mst_link *l) {
     return wrote || n != 0;
 }
 
-/* Time until the link's first timer is due, ms. Timers of its access are not
- * included: being late for one of those does not keep the peer waiting. */
-static uint32_t link_timers_left(const struct mst_link *l) {
-    const unsigned judges = link_judges(l);
+/* Time until the link does something by itself, ms. An attempt that awaits what
+ * another link does is left out: if it is late, that keeps no peer waiting. */
+static uint32_t link_left(const struct mst_link *l, bool awaits) {
     uint32_t left = TIMER_NONE;
 
-    for (unsigned i = l->state == MST_STATE_WAIT ? MST_TIMER_USER : 0;
-         i < MST_TIMER_OWNER; i++) {
-        left =
-            timer_sooner(left, timer_left(&l->timers[i], (judges >> i & 1u) != 0
-                                                             ? l->clock.patient
-                                                             : l->clock.now));
-    }
-    return left;
-}
-
-/* Time until the link does something by itself, ms. */
-static uint32_t link_left(const struct mst_link *l) {
-    uint32_t left = TIMER_NONE;
-
-    if (l->state == MST_STATE_OFF) {
-        return TIMER_NONE;
-    }
-    if (l->state == MST_STATE_WAIT) {
+    if (l->state == MST_STATE_WAIT && !awaits) {
         left = link_wait(l);
     } else if (l->state == MST_STATE_IDLE && l->wanted) {
         left = link_held(l);
     }
-    return timer_sooner(left, link_timers_left(l));
+    for (unsigned i = l->state == MST_STATE_WAIT ? MST_TIMER_USER : 0;
+         i < MST_TIMER_OWNER; i++) {
+        left =
+            timer_sooner(left, timer_left(&l->timers[i], link_time(l, i, 0)));
+    }
+    return left;
 }
 
-/* Bytes that were read at ns have come from the wire. A handshake has computed
- * on them. Only plaintext counts as received. */
+/* Bytes were read at ns. Only plaintext counts as received. */
 static void link_got(struct mst_link *l, uint64_t ns) {
     size_t len;
     const uint8_t *data = transport_received(&l->transport, &len);
 
     link_high(&l->stats.high.received, len);
-    if (l->state == MST_STATE_TLS) {
-        link_computed(l);
-    }
+    link_computed(l);
     if (len > 0) {
         l->received_ns = ns;
-        if (l->purpose != ACCESS_TOKEN) {
-            link_trace_data(l, MST_TRACE_READ, data, len);
-        }
+        link_trace_data(l, MST_TRACE_READ, data, len);
     }
 }
 
 /* Nothing was received. n: 0, or why. Returns true if receiving has ended. */
 static bool link_got_none(struct mst_link *l, int n) {
-    const struct mst_transport *t = &l->transport;
-
-    if (t->send_error != 0 && (n == 0 || n == MST_ERR_EOF)) {
-        n = t->send_error;
+    if (l->transport.send_error != 0 && (n == 0 || n == MST_ERR_EOF)) {
+        n = l->transport.send_error;
     } else if (n < 0) {
-        n = n == MST_ERR_EOF && t->secured ? (int)MST_ERR_TLS_TRUNCATED : n;
         link_take_detail(l);
+        if (n == MST_ERR_EOF && l->transport.secured) {
+            n = MST_ERR_TLS_TRUNCATED;
+        }
     }
     return link_ends(l, n);
 }
@@ -6928,7 +6837,7 @@ static bool link_receive(struct mst_link *l) {
         return link_ends(l, transport_ended(t));
     }
     if (l->connection.drained && t->send_error == 0 &&
-        l->state != MST_STATE_IDLE && link_left(l) > 0) {
+        l->state != MST_STATE_IDLE && link_left(l, false) > 0) {
         /* The port has just said that it has no more. It is asked again if it
          * may have ended, as sending failed or an idle connection is reused;
          * and before a timer that is due: the port may have read long ago. */
@@ -7028,35 +6937,27 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     return moved || l->stats.bytes_in != read || l->state != before ? 2 : 0;
 }
 
-/* Handles the first timer that is due, or has the user do it; false if none is.
- * Those that judge the peer are later_ms late, so that input is read first. */
+/* Handles the first timer that is due by link_time(); false if none is. */
 APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
-    const unsigned judges = link_judges(l);
     unsigned i = l->state > MST_STATE_WAIT ? MST_TIMER_STAGE : MST_TIMER_USER;
 
     while (i < MST_TIMER_OWNER &&
-           !timer_ends(&l->timers[i], (judges >> i & 1u) != 0
-                                          ? l->clock.patient - later_ms
-                                          : l->clock.now)) {
+           !timer_ends(&l->timers[i], link_time(l, i, later_ms))) {
         i++;
     }
-    if (i == MST_TIMER_OWNER) {
-        return false;
-    }
-    if (i != MST_TIMER_STAGE) {
+    if (i > MST_TIMER_STAGE && i < MST_TIMER_OWNER) {
         l->user->expire(l, (enum mst_link_timer)i);
-    } else if ((l->state != MST_STATE_CONNECT || !link_next_address(l)) &&
+    } else if (i == MST_TIMER_STAGE &&
+               (l->state != MST_STATE_CONNECT || !link_next_address(l)) &&
                !l->user->finish(l)) {
         link_fail(l, MST_ERR_TIMEOUT);
     }
-    return true;
+    return i < MST_TIMER_OWNER;
 }
 
 /* True while another link fetches the token that this one waits for. */
 static bool link_awaits(const struct mst_link *l) {
-    const struct mst_link *fetching = l->access->fetching;
-
-    return fetching != NULL && fetching != l && l->state == MST_STATE_WAIT;
+    return l->state == MST_STATE_WAIT && l->access->fetching != NULL;
 }
 
 /* The caller is back. Restarts an attempt, at once, if credentials or trust
@@ -7200,8 +7101,7 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
         return MST_ERR_CLOSED;
     }
     l->connection.drained = false; /* the caller may wait */
-    timer_set(&l->clock.caller, l->clock.now,
-              link_awaits(l) ? link_timers_left(l) : link_left(l));
+    timer_set(&l->clock.caller, l->clock.now, link_left(l, link_awaits(l)));
     return 0;
 }
 
@@ -7216,7 +7116,7 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link) {
     if (link->more || link->renewals != a->renewals) {
         return 0;
     }
-    left = timer_sooner(left, link_left(link));
+    left = timer_sooner(left, link_left(link, false));
     left = timer_sooner(left, timer_left(&a->due, now));
     left = timer_sooner(left, timer_left(&link->timers[MST_TIMER_OWNER], now));
     passed = access_passed(a, link_now(link)) + a->now - now;
@@ -7272,30 +7172,6 @@ static bool link_port_is_whole(const struct mst_port *port) {
            port->entropy != NULL;
 }
 
-/* Checks the URL for this purpose, and what its security needs. */
-static int link_check(struct mst_link *l, unsigned purpose) {
-    const char *host = l->endpoint.host;
-    int rc = link_read_url(l, purpose);
-
-    if (rc != 0 || (l->endpoint.tls && link_is_secure(l))) {
-        return rc;
-    }
-    if (!l->endpoint.tls) {
-        return (l->config.flags & LINK_PLAIN) != 0 ? 0 : MST_ERR_PLAIN;
-    }
-    if (strchr(host, ':') != NULL ||
-        host[strspn(host, "0123456789.")] == '\0') {
-        return MST_ERR_IP_HOST;
-    }
-#ifdef MST_NO_TLS
-    return MST_ERR_BUILD;
-#else
-    return l->access->anchors == NULL || l->access->anchors_len == 0
-               ? MST_ERR_ANCHORS
-               : 0;
-#endif
-}
-
 static int link_cut_memory(struct mst_link *l) {
     const struct mst_memory *m = l->memory;
     struct mst_transport *t = &l->transport;
@@ -7312,23 +7188,19 @@ static int link_cut_memory(struct mst_link *l) {
         return MST_ERR_MEMORY;
     }
     at += (16 - (uintptr_t)at % 16) % 16;
+    t->in_size = m->record_in;
+    t->out_size = m->record_out;
+    t->ahead_size = m->read_ahead;
+    t->in = at;
+    t->out = t->in + MST_ALIGNED(t->in_size);
+    t->ahead = t->out + MST_ALIGNED(t->out_size);
+    at = t->ahead + MST_ALIGNED(t->ahead_size);
 #ifndef MST_NO_TLS
     t->tls = (br_ssl_client_context *)(void *)at;
     at += MST_ALIGNED(MST_TLS_LEN);
-#endif
-    t->in = at;
-    t->in_size = m->record_in;
-    at += MST_ALIGNED(t->in_size);
-    t->out = at;
-    t->out_size = m->record_out;
-    at += MST_ALIGNED(t->out_size);
-    t->ahead = at;
-    t->ahead_size = m->read_ahead;
-    at += MST_ALIGNED(t->ahead_size);
-    l->tokens = (struct mst_tokens *)(void *)at;
-#ifndef MST_NO_TLS
     t->validator = (struct mst_validator *)(void *)at;
 #endif
+    l->tokens = (struct mst_tokens *)(void *)at;
     return 0;
 }
 
@@ -7340,13 +7212,12 @@ static int link_share_token(struct mst_link *l) {
         strcmp(other->config.auth_url, l->config.auth_url) != 0) {
         return MST_ERR_URL; /* its tokens are another service's */
     }
-    for (unsigned i = 0; i < MST_SCOPES_MAX; i++) {
+    for (unsigned i = MST_SCOPES_MAX; i-- > 0;) {
         struct mst_token *t = &l->access->tokens[i];
-        if (t->scope != NULL && strcmp(t->scope, link_scope(l)) == 0) {
+        if (t->scope == NULL ? l->token == NULL
+                             : strcmp(t->scope, link_scope(l)) == 0) {
             l->token = t;
-            return 0;
         }
-        l->token = t->scope == NULL ? t : l->token;
     }
     return l->token != NULL ? 0 : MST_ERR_ARGUMENT;
 }
@@ -7385,8 +7256,8 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
         (void)mst_access_init(&l->own, config);
         l->access = &l->own;
     }
-    rc = link_check(l, ACCESS_TOKEN);
-    rc = rc != 0 ? rc : link_check(l, user->purpose);
+    rc = link_set_endpoint(l, ACCESS_TOKEN);
+    rc = rc != 0 ? rc : link_set_endpoint(l, user->purpose);
     rc = rc != 0 ? rc : link_share_token(l);
     rc = rc != 0 ? rc : l->access->client_id == NULL ? MST_ERR_CREDENTIALS : 0;
     rc = rc != 0 ? rc : link_set_times(&l->config);
@@ -7490,11 +7361,11 @@ APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
     return &c->chains[(hash + channel) % MST_SUBSCRIPTIONS_MAX];
 }
 
-/* Finds the subscription that the service means: the one of exactly this name,
- * or the only one of this name in other upper or lower case; or NULL. */
-static struct mst_subscription *client_match(struct mst_client *c,
-                                             enum mst_channel channel,
-                                             const char *market) {
+/* Finds the subscription of exactly this name, or else, as the service may mean
+ * it, the only one of this name in other upper or lower case; or NULL. */
+static struct mst_subscription *client_find(struct mst_client *c,
+                                            enum mst_channel channel,
+                                            const char *market, bool exactly) {
     struct mst_subscription *s, *other = NULL;
     unsigned others = 0;
 
@@ -7507,7 +7378,7 @@ static struct mst_subscription *client_match(struct mst_client *c,
         if (strcmp(s->market, market) == 0) {
             return s;
         }
-        if (text_is_nocase(market, strlen(market), s->market)) {
+        if (!exactly && text_is_nocase(market, strlen(market), s->market)) {
             other = s;
             others++;
         }
@@ -7515,13 +7386,15 @@ static struct mst_subscription *client_match(struct mst_client *c,
     return others == 1 ? other : NULL;
 }
 
-/* Finds the subscription of exactly this name, or NULL. */
-static struct mst_subscription *client_find(struct mst_client *c,
+/* Names an event's market as its subscription does. Returns that, or NULL. */
+static struct mst_subscription *client_name(struct mst_client *c,
+                                            struct mst_event *event,
                                             enum mst_channel channel,
                                             const char *market) {
-    struct mst_subscription *s = client_match(c, channel, market);
+    struct mst_subscription *s = client_find(c, channel, market, false);
 
-    return s != NULL && strcmp(s->market, market) == 0 ? s : NULL;
+    event->market = s != NULL ? s->market : market;
+    return s;
 }
 
 /* The next subscription after s (NULL: the first) in a set of states. */
@@ -7551,7 +7424,6 @@ static bool client_is_market(enum mst_channel channel, const char *market) {
 static struct mst_subscription *client_slot(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
-    struct mst_high_water *high = &c->link.stats.high;
     struct mst_subscription *s = c->subscriptions;
     size_t len = strlen(market);
     unsigned number = 1;
@@ -7568,10 +7440,9 @@ static struct mst_subscription *client_slot(struct mst_client *c,
     }
     *at = s->next;
     link_high(&c->slots, number);
-    high->subscriptions = c->slots;
-    link_high(&high->market, len);
-    memset(s, 0, sizeof *s);
-    s->channel = (uint8_t)channel;
+    c->link.stats.high.subscriptions = c->slots;
+    link_high(&c->link.stats.high.market, len);
+    *s = (struct mst_subscription){.channel = (uint8_t)channel};
     text_copy(s->market, sizeof s->market, market, len);
     at = client_chain(c, channel, market);
     s->next = *at;
@@ -7582,9 +7453,8 @@ static struct mst_subscription *client_slot(struct mst_client *c,
 static void client_repair(struct mst_client *c,
                           const struct mst_subscription *s,
                           enum mst_repair repair) {
-    struct mst_stats *stats = &c->link.stats;
-
-    *(repair == MST_REPAIR_BOOK ? &stats->resyncs : &stats->drifts) += 1;
+    c->link.stats.resyncs += repair == MST_REPAIR_BOOK;
+    c->link.stats.drifts += repair != MST_REPAIR_BOOK;
     link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, repair);
 }
 
@@ -7729,7 +7599,8 @@ static uint32_t client_resync(struct mst_client *c,
     uint32_t wait = used > budget ? used - budget : 0;
     bool drifts = s->need == NEED_DRIFT;
 
-    if (s->state != SUB_ACTIVE || (!drifts && s->need != NEED_SNAPSHOT)) {
+    if (c->link.state != MST_STATE_OPEN || s->state != SUB_ACTIVE ||
+        (!drifts && s->need != NEED_SNAPSHOT)) {
         return TIMER_NONE;
     }
     if (drifts && back > s->drift_ms) {
@@ -7780,9 +7651,7 @@ static void client_look_around(struct mst_client *c) {
                 client_judge(c, s);
             }
         }
-        if (l->state == MST_STATE_OPEN) {
-            left = timer_sooner(left, client_resync(c, s));
-        }
+        left = timer_sooner(left, client_resync(c, s));
         left = timer_sooner(left,
                             timer_left(&s->timers[SUB_WAIT], l->clock.patient));
         for (unsigned k = SUB_BUDGET; k < SUB_TIMERS; k++) {
@@ -7795,7 +7664,7 @@ static void client_look_around(struct mst_client *c) {
 }
 
 /* The state of the subscriptions that such a request is for. */
-static enum sub_state client_pending(unsigned action) {
+static uint8_t client_pending(unsigned action) {
     return action == MST_UNSUBSCRIBE ? SUB_LEAVING : SUB_ASKED;
 }
 
@@ -7867,14 +7736,16 @@ static void client_settle(struct mst_client *c, struct mst_subscription *s,
     }
 }
 
-/* Takes in an entry of a response, about s or an unknown subscription (NULL).
- * One that a list names, and nobody wants, gets a slot in order to be ended. */
-static void client_take_entry(struct mst_client *c,
-                              const struct mst_entry *entry,
-                              struct mst_subscription *s) {
+/* Takes in an entry of a response. A subscription that a list names, and nobody
+ * wants, gets a slot in order to be ended. */
+static void client_take_entry(struct mst_client *c, struct mst_event *event) {
+    const struct mst_entry *entry = &event->as.entry;
     bool list = entry->action == MST_SUBSCRIPTION_LIST;
+    struct mst_subscription *s =
+        client_name(c, event, entry->channel, entry->market);
 
-    if (list && c->stream.request != MST_SUBSCRIPTION_LIST) {
+    if (client_is_writing(c) ||
+        (list && c->stream.request != MST_SUBSCRIPTION_LIST)) {
         return;
     }
     if (list && s == NULL && client_is_market(entry->channel, entry->market)) {
@@ -7952,7 +7823,6 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
     const bool list = request == MST_SUBSCRIPTION_LIST;
     const unsigned pending = BIT(client_pending(request));
     struct mst_subscription *s = client_next(c, NULL, pending);
-    struct mst_failure *f;
 
     if (client_is_writing(c)) {
         return;
@@ -7973,8 +7843,8 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
         return;
     } else {
         if (s != NULL) {
-            f = link_note(&c->link, MST_EVENT_ERROR, MST_ERR_NO_RESULT);
-            f->market = s->market;
+            link_note(&c->link, MST_EVENT_ERROR, MST_ERR_NO_RESULT)->market =
+                s->market;
             c->stream.audit = true;
         }
         for (; s != NULL; s = client_next(c, s, pending)) {
@@ -8010,32 +7880,26 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
 #define CLIENT_LATE_MESSAGES 8     /* late in a row: a lag */
 #define CLIENT_BAD_MESSAGES 100    /* unreadable in a row: reconnect */
 
-/* The client of a link, which is its first member. */
-static struct mst_client *client_of(struct mst_link *l) {
-    return (struct mst_client *)(void *)l;
-}
-
 static void client_begin(struct mst_link *l) {
+    struct mst_client *c = (void *)l; /* the link is its first member */
     uint8_t random[16] = {0};
 
     (void)link_draw(l, random, sizeof random); /* link_try() has filled it */
-    mst_ws_key(random, client_of(l)->key);
-    mst_ws_upgrade_init(&l->http, client_of(l)->key);
+    mst_ws_key(random, c->key);
+    mst_ws_upgrade_init(&l->http, c->key);
 }
 
 static void client_write_payload(const struct mst_client *c, struct out *o) {
-    enum mst_action action = (enum mst_action)c->stream.request;
-
     if (c->stream.frame == MST_WS_TEXT) {
-        message_request(o, action, c->subscriptions, c->slots,
-                        action == MST_SUBSCRIBE ? SUB_ASKED : SUB_LEAVING);
+        message_request(o, (enum mst_action)c->stream.request, c->subscriptions,
+                        c->slots, client_pending(c->stream.request));
     } else {
         out_bytes(o, c->control.data, c->control.len);
     }
 }
 
 static void client_write(const struct mst_link *l, struct out *o, bool masked) {
-    const struct mst_client *c = (const struct mst_client *)(const void *)l;
+    const struct mst_client *c = (const void *)l;
     struct out payload = {NULL, 0, 0, 0};
     uint8_t header[MST_WS_HEADER_MAX];
     size_t n, header_len;
@@ -8060,7 +7924,7 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
 static void client_choose(struct mst_link *l) {
     static const uint8_t order[] = {MST_WS_CLOSE, MST_WS_PONG, MST_WS_TEXT,
                                     MST_WS_PING};
-    struct mst_client *c = client_of(l);
+    struct mst_client *c = (void *)l;
     struct mst_stream *m = &c->stream;
     const uint8_t *next = order;
     unsigned frames;
@@ -8092,21 +7956,12 @@ static void client_choose(struct mst_link *l) {
     l->sending = SEND_FRAME;
 }
 
-static void client_stale_books(struct mst_client *c,
-                               enum mst_book_reason reason) {
+/* Before and after a connection: nothing is subscribed, and books are stale. */
+static void client_reset(struct mst_client *c, enum mst_book_reason reason) {
     struct mst_subscription *s = NULL;
 
     while ((s = client_next(c, s, SUB_ANY)) != NULL) {
         client_stale(s, reason);
-    }
-}
-
-/* Before and after a connection: nothing is subscribed, and books are stale. */
-static void client_reset(struct mst_client *c) {
-    struct mst_subscription *s = NULL;
-
-    while ((s = client_next(c, s, SUB_ANY)) != NULL) {
-        client_stale(s, MST_BOOK_RECONNECT);
         s->state = SUB_NONE;
         s->overdue = 0;
     }
@@ -8120,6 +7975,8 @@ static void client_reset(struct mst_client *c) {
  * read to its end. An error during this handshake just ends it. */
 static void client_begin_closing(struct mst_client *c, uint16_t code,
                                  int failing) {
+    struct mst_subscription *s = NULL;
+
     c->stream.deaf = failing != 0;
     if (c->link.state != MST_STATE_OPEN) {
         c->link.transport.end = failing;
@@ -8129,37 +7986,26 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
     c->stream.frames |= BIT(MST_WS_CLOSE);
     c->stream.failing = failing;
     c->stream.late = c->stream.bad = 0; /* it is not judged any more */
-    client_stale_books(c, MST_BOOK_RECONNECT);
+    while ((s = client_next(c, s, SUB_ANY)) != NULL) {
+        client_stale(s, MST_BOOK_RECONNECT);
+    }
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
 }
 
 static void client_ended(struct mst_link *l, int error) {
-    struct mst_client *c = client_of(l);
+    struct mst_client *c = (void *)l;
     bool stable = !l->timers[MST_TIMER_STABLE].armed;
 
-    if (error == MST_ERR_WS_CLOSED) {
-        l->failure.ws_code = c->stream.close_code;
-        if (!stable && !l->token->end.armed) {
-            link_drop_token(l); /* its end is unknown: maybe now */
-        }
+    l->failure.ws_code = error == MST_ERR_WS_CLOSED ? c->stream.close_code : 0;
+    if (error == MST_ERR_WS_CLOSED && !stable && !l->token->end.armed) {
+        link_drop_token(l); /* its end is unknown: maybe now */
     }
     /* Lag, missing snapshots and garbage will recur: waits become longer. */
     if (stable && error != MST_ERR_LAG && error != MST_ERR_SNAPSHOT &&
         error != MST_ERR_GARBAGE && !client_is_useless(c)) {
         l->attempts = 0;
     }
-    client_reset(c);
-}
-
-/* Names an event's market as its subscription does. Returns that, or NULL. */
-static struct mst_subscription *client_name(struct mst_client *c,
-                                            struct mst_event *event,
-                                            enum mst_channel channel,
-                                            const char *market) {
-    struct mst_subscription *s = client_match(c, channel, market);
-
-    event->market = s != NULL ? s->market : market;
-    return s;
+    client_reset(c, MST_BOOK_RECONNECT);
 }
 
 /* Part of a market_data message was lost: its book, or all if its market is not
@@ -8168,7 +8014,7 @@ static struct mst_subscription *client_name(struct mst_client *c,
 static void client_lose_message(struct mst_client *c, const char *market,
                                 int error) {
     const struct mst_subscription *only =
-        client_match(c, MST_MARKET_DATA, market);
+        client_find(c, MST_MARKET_DATA, market, false);
     struct mst_subscription *s = NULL;
     bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
 
@@ -8256,8 +8102,6 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
 
 /* Takes in an event. While a request is being written, no state may change. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
-    struct mst_subscription *s;
-
     event->market = NULL;
     event->book = NULL;
     if (c->link.state == MST_STATE_CLOSING &&
@@ -8275,13 +8119,7 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
         (void)client_name(c, event, MST_EXECUTION_DATA,
                           event->as.execution.market);
         break;
-    case MST_EVENT_ENTRY:
-        s = client_name(c, event, event->as.entry.channel,
-                        event->as.entry.market);
-        if (!client_is_writing(c)) {
-            client_take_entry(c, &event->as.entry, s);
-        }
-        return;
+    case MST_EVENT_ENTRY: client_take_entry(c, event); return;
     case MST_EVENT_RESPONSE:
     case MST_EVENT_SERVICE_ERROR: client_answer(c, event); break;
     case MST_EVENT_UNKNOWN: c->link.stats.unknown++; break;
@@ -8392,20 +8230,16 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
         }
         if (rc < 0) {
             client_begin_closing(c, mst_ws_error_code(rc), rc);
-        }
-        if (rc <= 0) {
-            return 0;
-        }
-        if (client_take_piece(c, &piece, event) == 1) {
+        } else if (rc > 0 && client_take_piece(c, &piece, event) == 1) {
             return 1;
         }
-    } while (!c->stream.deaf);
+    } while (rc > 0 && !c->stream.deaf);
     return 0;
 }
 
 /* Ends a closing stream, or an attempt if the caller closes; else false. */
 static bool client_finish(struct mst_link *l) {
-    struct mst_client *c = client_of(l);
+    struct mst_client *c = (void *)l;
     const int end = l->transport.end;
     /* Without the peer's close frame, something may be lost. */
     int error = l->closing || end == MST_ERR_WS_CLOSED ? MST_OK
@@ -8427,7 +8261,7 @@ static bool client_finish(struct mst_link *l) {
             link_count_failure(l, 0);
         }
     }
-    client_reset(c);
+    client_reset(c, MST_BOOK_RECONNECT);
     l->attempts = 0;
     link_restart(l);
     return true;
@@ -8436,8 +8270,7 @@ static bool client_finish(struct mst_link *l) {
 /* Ignores what follows a close frame (RFC 6455, section 1.4). After an error,
  * the closing handshake ends once our close frame is sent. */
 static int client_read(struct mst_link *l, struct mst_event *event) {
-    const bool closing = l->state == MST_STATE_CLOSING;
-    struct mst_client *c = client_of(l);
+    struct mst_client *c = (void *)l;
     const uint8_t *data;
     size_t len, used;
     int rc;
@@ -8454,7 +8287,7 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
         }
         link_note_http(l);
         mst_ws_init(&c->ws);
-        client_reset(c);
+        client_reset(c, MST_BOOK_RECONNECT);
         c->stream.open_ms = l->clock.elapsed_ms;
         l->grant.refused = 0;
         l->reported_error = 0;
@@ -8469,22 +8302,16 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
         message_event(event, MST_EVENT_OPEN);
         return 1;
     }
-    if (!c->stream.deaf && client_read_stream(c, event) == 1) {
-        return 1;
-    }
-    if (!closing) {
-        return 0;
-    }
     if (c->stream.deaf) {
         data = transport_received(&l->transport, &len);
         link_took(l, data, len);
+    } else if (client_read_stream(c, event) == 1) {
+        return 1;
     }
     (void)transport_wire_out(&l->transport, &len);
-    if (c->stream.failing != 0 &&
-        (l->transport.end != 0 ||
-         ((c->stream.frames & BIT(MST_WS_CLOSE)) == 0 &&
-          l->sending == SEND_NOTHING && len == 0))) {
-        (void)client_finish(l);
+    if (c->stream.failing != 0 && (c->stream.frames & BIT(MST_WS_CLOSE)) == 0 &&
+        l->sending == SEND_NOTHING && len == 0) {
+        link_fail(l, c->stream.failing);
     }
     return 0;
 }
@@ -8496,8 +8323,7 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
  * ------------------------------------------------------------------------ */
 
 static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
-    struct mst_client *c = client_of(l);
-    const struct mst_subscription *s;
+    struct mst_client *c = (void *)l;
     uint32_t idle_ms = l->clock.patient - c->stream.byte_at;
     bool slow = c->ws.header_len > 0 && idle_ms < l->config.silence_ms;
 
@@ -8510,16 +8336,15 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     } else if (timer == MST_TIMER_PING) {
         c->stream.frames |= BIT(MST_WS_PING);
     } else if (timer == MST_TIMER_BEAT) {
-        s = client_match(c, MST_HEARTBEAT, "");
+        const struct mst_subscription *s =
+            client_find(c, MST_HEARTBEAT, "", true);
         if (s != NULL && s->state == SUB_ACTIVE) {
             link_fail(l, MST_ERR_HEARTBEAT);
         }
     } else if (timer == MST_TIMER_ANSWER) {
         l->stats.unanswered++;
-        client_request_failed(c, MST_ERR_ANSWER);
-        if (l->report == MST_EVENT_NONE) {
-            (void)link_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER);
-        }
+        (void)link_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER);
+        client_request_failed(c, MST_ERR_ANSWER); /* may note the end instead */
     } else if (timer == MST_TIMER_AUDIT) {
         c->stream.audit = true;
         client_ask(c);
@@ -8528,7 +8353,7 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
 
 /* Reports a message that was cut off before the end of the connection. */
 static bool client_tell(struct mst_link *l, struct mst_event *event) {
-    struct mst_client *c = client_of(l);
+    struct mst_client *c = (void *)l;
     bool cut = l->state <= MST_STATE_WAIT &&
                mst_decoder_abort(&c->decoder, event) == 1;
 
@@ -8557,7 +8382,7 @@ int mst_poll(struct mst_client *client, struct mst_event *event) {
     int rc = link_poll(&client->link, event);
 
     if (rc == MST_ERR_CLOSED && !told) {
-        client_stale_books(client, MST_BOOK_DETACHED);
+        client_reset(client, MST_BOOK_DETACHED);
     }
     return rc;
 }
@@ -8576,7 +8401,7 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
         (void)mst_decoder_init(&c->decoder, c->link.tokens + 1, memory->message,
                                config->flags & MST_STRICT_AMOUNTS);
         c->link.wanted = true;
-        client_reset(c);
+        client_reset(c, MST_BOOK_RECONNECT);
     }
     return rc;
 }
@@ -8596,7 +8421,7 @@ static bool client_is_owned(const struct mst_client *c,
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book) {
     const char *name = market != NULL ? market : "";
-    struct mst_subscription *s = client_find(client, channel, name);
+    struct mst_subscription *s = client_find(client, channel, name, true);
     bool unfit =
         book != NULL && (channel != MST_MARKET_DATA || book->calls == NULL);
     int rc = unfit || !client_is_market(channel, name)       ? MST_ERR_ARGUMENT
@@ -8629,7 +8454,7 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
 static int client_change(struct mst_client *c, enum mst_channel channel,
                          const char *market, bool wanted) {
     struct mst_subscription *s =
-        client_find(c, channel, market != NULL ? market : "");
+        client_find(c, channel, market != NULL ? market : "", true);
     int rc = link_is_over(&c->link)    ? MST_ERR_CLOSED
              : s == NULL || !s->wanted ? MST_ERR_MISSING
                                        : 0;
@@ -8680,7 +8505,7 @@ void mst_close(struct mst_client *client) {
 }
 
 void mst_client_wipe(struct mst_client *client) {
-    client_stale_books(client, MST_BOOK_DETACHED);
+    client_reset(client, MST_BOOK_DETACHED);
     link_end(&client->link, sizeof *client);
 }
 
@@ -8708,13 +8533,9 @@ void mst_client_wipe(struct mst_client *client) {
 #define TRANSFER_PATH "/v2/transfer/crypto-destination-address"
 #define TRANSFER_IDLE_MS 15000u /* how long a connection stays open unused */
 
-static struct mst_transfer *transfer_of(struct mst_link *l) {
-    return (struct mst_transfer *)(void *)l;
-}
-
 static void transfer_write(const struct mst_link *l, struct out *o,
                            bool masked) {
-    const struct mst_transfer *t = (const struct mst_transfer *)(const void *)l;
+    const struct mst_transfer *t = (const void *)l;
     struct out body = {NULL, 0, 0, 0};
 
     http_request_begin(o, "PUT ", &l->endpoint, TRANSFER_PATH);
@@ -8796,27 +8617,53 @@ static void transfer_failed(struct mst_transfer *t) {
     }
 }
 
-/* Takes in a complete response. Returns 0, or the error of the attempt. */
-static int transfer_answered(struct mst_transfer *t) {
-    struct mst_address_result *r = &t->result;
-    struct mst_link *l = &t->link;
-    int status = l->http.status;
-    int error = http_status_error(status, MST_ERR_HTTP_STATUS);
-    size_t unsent;
+static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len) {
+    if (l->http.body_len > l->memory->message) {
+        return MST_ERR_HTTP_BODY;
+    }
+    memcpy((char *)(l->tokens + 1) + (l->http.body_len - len), data, len);
+    return 0;
+}
 
+static int transfer_read(struct mst_link *l, struct mst_event *event) {
+    struct mst_transfer *t = (void *)l;
+    struct mst_address_result *r = &t->result;
+    size_t unread, unsent;
+    int status, rc;
+
+    (void)event;
+    if (l->state == MST_STATE_IDLE) {
+        (void)transport_received(&l->transport, &unread);
+        if (unread > 0 || l->transport.end != 0) {
+            link_restart(l); /* nothing was requested */
+        } else if (l->wanted && link_held(l) == 0) {
+            link_exchange(l);
+        }
+        return 0;
+    }
+    rc = link_read_http(l, transfer_sink);
+    if (rc < 0) {
+        link_fail(l, rc);
+    }
+    if (rc != 1) {
+        return 0; /* it is not complete, or has failed */
+    }
     link_note_http(l);
+    status = l->http.status;
     r->body = (const char *)(l->tokens + 1);
     r->body_len = l->http.body_len;
     link_high(&l->stats.high.message, r->body_len);
     if (status == 200) {
-        error = address_read(r->body, r->body_len, l->tokens, t->record);
+        rc = address_read(r->body, r->body_len, l->tokens, t->record);
     } else {
+        rc = http_status_error(status, MST_ERR_HTTP_STATUS);
         address_problem_read(r->body, r->body_len, l->tokens, &t->problem);
         if (status == 401 || status == 403 || transfer_is_retryable(status)) {
-            return error;
+            link_fail(l, rc);
+            return 0;
         }
     }
-    transfer_end(t, error);
+    transfer_end(t, rc);
     l->attempts = 0;
     (void)transport_wire_out(&l->transport, &unsent);
     if (l->http.close || l->sending != SEND_NOTHING || unsent > 0) {
@@ -8827,50 +8674,16 @@ static int transfer_answered(struct mst_transfer *t) {
     return 0;
 }
 
-static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len) {
-    const size_t end = l->http.body_len;
-
-    if (end > l->memory->message) {
-        return MST_ERR_HTTP_BODY;
-    }
-    memcpy((char *)(l->tokens + 1) + (end - len), data, len);
-    return 0;
-}
-
-static int transfer_read(struct mst_link *l, struct mst_event *event) {
-    struct mst_transfer *t = transfer_of(l);
-    size_t len;
-    int rc;
-
-    (void)event;
-    if (l->state == MST_STATE_PUT) {
-        rc = link_read_http(l, transfer_sink);
-        rc = rc == 1 ? transfer_answered(t) : rc;
-        if (rc < 0) {
-            link_fail(l, rc);
-        }
-        return 0;
-    }
-    (void)transport_received(&l->transport, &len); /* MST_STATE_IDLE */
-    if (len > 0 || l->transport.end != 0) {
-        link_restart(l); /* nothing was requested */
-    } else if (l->wanted && link_held(l) == 0) {
-        link_exchange(l);
-    }
-    return 0;
-}
-
 static bool transfer_finish(struct mst_link *l) {
-    bool idle = l->state == MST_STATE_IDLE;
-
-    if (idle) {
-        link_restart(l); /* unused for too long, for either side */
+    if (l->state != MST_STATE_IDLE) {
+        return false;
     }
-    return idle;
+    link_restart(l); /* unused for too long, for either side */
+    return true;
 }
 
 static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
-    struct mst_transfer *t = transfer_of(l);
+    struct mst_transfer *t = (void *)l;
     uint32_t wait = l->state == MST_STATE_WAIT   ? link_wait(l)
                     : l->state == MST_STATE_IDLE ? link_held(l)
                                                  : 0;
@@ -8887,7 +8700,7 @@ static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
 
 /* After a failed attempt, decides on another one. True with an event. */
 static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
-    struct mst_transfer *t = transfer_of(l);
+    struct mst_transfer *t = (void *)l;
 
     if (l->report == MST_EVENT_CLOSED && l->wanted) {
         l->report = MST_EVENT_NONE;
@@ -8957,16 +8770,15 @@ int mst_transfer_poll(struct mst_transfer *transfer, struct mst_event *event) {
 }
 
 void mst_transfer_close(struct mst_transfer *transfer) {
-    struct mst_transfer *t = transfer;
-    struct mst_link *l = &t->link;
+    struct mst_link *l = &transfer->link;
 
     l->closing = l->more = true;
     if (l->wiped) {
         return;
     }
     if (l->wanted) {
-        t->result.http_status = 0;
-        transfer_end(t, MST_ERR_CLOSED);
+        transfer->result.http_status = 0;
+        transfer_end(transfer, MST_ERR_CLOSED);
     }
     l->report = MST_EVENT_NONE;
     link_restart(l);
@@ -9046,7 +8858,7 @@ static bool pair_is_called(struct mst_pair *p) {
     for (unsigned i = 0; i < c->slots; i++) {
         const struct mst_subscription *s = &c->subscriptions[i];
         const struct mst_subscription *other =
-            client_find(leader, (enum mst_channel)s->channel, s->market);
+            client_find(leader, (enum mst_channel)s->channel, s->market, true);
         unsigned rank = pair_rank(s), others = pair_rank(other);
         if (!s->wanted) {
             continue; /* its slot may be free, and the market in another one */
@@ -9133,6 +8945,7 @@ static int pair_read(struct mst_pair *p, unsigned which,
                              BIT(MST_EVENT_ERROR) | BIT(MST_EVENT_ENTRY) |
                              BIT(MST_EVENT_RESPONSE) | BIT(MST_EVENT_EXECUTION);
     const struct mst_link *l = &p->clients[which].link;
+    const uint8_t burst = l->burst;
 
     for (unsigned i = 0; i < LINK_ROUNDS_MAX; i++) {
         int rc = mst_poll(&p->clients[which], event);
@@ -9149,6 +8962,8 @@ static int pair_read(struct mst_pair *p, unsigned which,
             event->as.execution.repeat = which != p->leads || p->repeats > 0;
         }
         if (which == p->leads || (of_both >> event->type & 1u) != 0) {
+            /* Next is the other one's turn, unless this one has a burst. */
+            p->turn = (uint8_t)(l->burst < burst ? which : 1 - which);
             return 1;
         }
     }
@@ -9165,12 +8980,7 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
     link_clock(&pair->clients[1].link);
     pair_step(pair);
     for (unsigned i = 0; i < 2 && !pair->tell; i++) {
-        unsigned which = (pair->turn + i) % 2u;
-        const struct mst_link *l = &pair->clients[which].link;
-        uint8_t before = l->burst;
-        if (pair_read(pair, which, event) == 1) {
-            /* Next is the other one's turn, unless this one has a burst. */
-            pair->turn = (uint8_t)(l->burst < before ? which : 1 - which);
+        if (pair_read(pair, (pair->turn + i) % 2u, event) == 1) {
             return 1;
         }
     }
@@ -9229,12 +9039,11 @@ int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
                  ? MST_ERR_ARGUMENT
                  : mst_subscribe(&pair->clients[0], channel, market, book);
 
-    if (rc != 0) {
-        return rc;
-    }
-    rc = mst_subscribe(&pair->clients[1], channel, market, other);
-    if (rc != 0) {
-        (void)mst_unsubscribe(&pair->clients[0], channel, market);
+    if (rc == 0) {
+        rc = mst_subscribe(&pair->clients[1], channel, market, other);
+        if (rc != 0) {
+            (void)mst_unsubscribe(&pair->clients[0], channel, market);
+        }
     }
     return rc;
 }
@@ -9270,7 +9079,7 @@ int mst_pair_rotate(struct mst_pair *pair) {
 
 struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market) {
     const struct mst_subscription *s =
-        client_match(pair_leader(pair), MST_MARKET_DATA, market);
+        client_find(pair_leader(pair), MST_MARKET_DATA, market, false);
 
     return s != NULL ? s->book : NULL;
 }

@@ -155,8 +155,8 @@ def test_terminal():
                      "keys one by one")
         for locale in ("POSIX", "xx_YY.UTF-8"):
             with watching(sandbox, LC_ALL=locale) as (_, master, _):
-                seen = shown(master, b"executions")  # below the bars
-                check(seen.isascii() and b"#" in seen, seen)
+                seen = shown(master, b"#")  # a bar
+                check(seen.isascii(), seen)
 
 
 def test_many_descriptors():

@@ -84,7 +84,7 @@ static int scan_piece(struct mst_json *j, bool led, const uint8_t *data,
         FUZZ_EXPECT(at <= len && at >= before && j->depth <= MST_JSON_DEPTH);
         FUZZ_EXPECT(j->key_len <= JSON_KEY_OTHER);
         if (rc == JSON_VALUE && led && (data[at] == '{' || data[at] == '[')) {
-            int error = json_enter(j, data[at], &at);
+            int error = json_open(j, data[at++] == '[');
             rc = error < 0 ? error : rc;
         } else if (rc == JSON_VALUE) {
             (void)json_take(j, led ? JSON_TAKE : JSON_SKIP);
@@ -96,11 +96,10 @@ static int scan_piece(struct mst_json *j, bool led, const uint8_t *data,
 
 /* Returns 0 for a whole value, MST_ERR_JSON_SYNTAX or MST_ERR_JSON_DEPTH. */
 static int scan(bool led, uint8_t how, const uint8_t *data, size_t len) {
-    struct mst_json j;
+    struct mst_json j = {0};
     size_t at = 0;
     int rc = 0;
 
-    json_init(&j);
     while (rc == 0 && at < len) {
         size_t n = fuzz_piece(how, at, len);
 

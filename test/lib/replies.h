@@ -27,7 +27,6 @@ static int reply_read(int status, const uint8_t *text, size_t len, size_t step,
     reply_link.http.status = (uint16_t)status;
     reply_link.reply.token = &reply_token;
     reply_link.reply.text = reply_room;
-    json_init(&reply_link.reply.json);
     for (size_t at = 0; at < len && rc == 0; at += step) {
         rc = link_reply_sink(&reply_link, text + at,
                              len - at < step ? len - at : step);

@@ -20,18 +20,17 @@
 
 static void scan(void) {
     const uint8_t *data = (const uint8_t *)input;
-    struct mst_json j;
+    struct mst_json j = {0};
     size_t len = LEN, at = any_below(LEN + 1);
     int stop;
 
-    json_init(&j);
     if (any_bool()) {
         any_scanner(&j);
     }
     input_any();
     stop = json_next(&j, data, len, &at);
     if (stop == JSON_VALUE && any_bool()) {
-        stop = json_enter(&j, (uint8_t)any_below(256), &at);
+        stop = json_open(&j, any_bool());
     } else if (stop == JSON_VALUE) {
         (void)json_take(&j, any_bool() ? JSON_TAKE : JSON_SKIP);
     }

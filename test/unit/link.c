@@ -357,18 +357,6 @@ TEST_CASE(random_bytes_are_used_once) {
     assert_int_equal(l.random.len, 4);
 }
 
-/* Whole seconds since the wall clock was read. */
-TEST_CASE(the_wall_clock_goes_on) {
-    struct mst_link l = {
-        .clock.unix_s = 1000, .clock.unix_ms = 500, .clock.elapsed_ms = 500};
-
-    assert_int_equal(link_unix_s(&l), 1000);
-    l.clock.elapsed_ms += 86399999;
-    assert_int_equal(link_unix_s(&l), 1000 + 86399);
-    l.clock.elapsed_ms++;
-    assert_int_equal(link_unix_s(&l), 1000 + 86400);
-}
-
 /* The last call of token_save(). */
 static struct {
     unsigned calls;
@@ -418,6 +406,23 @@ TEST_CASE(a_token_is_stored_while_it_is_good) {
         }
         link_save_tokens(&l); /* all is stored */
         assert_int_equal(stored.calls, 1);
+    }
+}
+
+/* Whole seconds since the wall clock was read. */
+TEST_CASE(the_wall_clock_goes_on) {
+    static const struct mst_port port = {.token_save = store};
+    static const uint32_t passed_ms[] = {0, 86399999, 86400000};
+    struct mst_link l = {.port = &port, .access = &shared.access};
+
+    l.clock.unix_s = MST_CLOCK_MIN;
+    l.clock.unix_ms = 500;
+    for (size_t i = 0; i < COUNT(passed_ms); i++) {
+        shared_begin();
+        l.clock.elapsed_ms = 500 + passed_ms[i];
+        link_save_tokens(&l);
+        assert_int_equal(stored.until_s,
+                         MST_CLOCK_MIN + passed_ms[i] / 1000 + 3600);
     }
 }
 

@@ -70,7 +70,7 @@ TEST_CASE(a_connection_begins_with_nothing) {
 
     memset(&client, 0, sizeof client);
     FILL(client.stream);
-    client_reset(&client);
+    client_reset(&client, MST_BOOK_RECONNECT);
     memset(&expected, 0, sizeof expected);
     expected.request = CLIENT_NO_REQUEST;
     expected.least_ns = INT64_MAX;
@@ -82,7 +82,7 @@ TEST_CASE(nothing_behind_the_last_slot_is_touched) {
     memset(&client, 0, sizeof client);
     FILL(client.decoder);
     client.slots = MST_SUBSCRIPTIONS_MAX;
-    client_reset(&client);
+    client_reset(&client, MST_BOOK_RECONNECT);
     expect_bytes("behind the slots", &client.decoder, sizeof client.decoder,
                  PATTERN);
 }
