@@ -1747,9 +1747,7 @@ static int object_read(struct object *o, const char *text, size_t len,
         rc = tokens[0].type == JSMN_OBJECT
                  ? object_members(o, tokens, (int)parser.toknext, into)
                  : MST_ERR_MESSAGE_SHAPE;
-        if (count == JSMN_ERROR_NOMEM) {
-            object_forget(&parser, tokens);
-        }
+        object_forget(&parser, tokens);
     } while (rc == 0 && count == JSMN_ERROR_NOMEM);
     if (NEVER(rc == 0 && count < 0)) {
         return MST_ERR_JSON_SYNTAX;
@@ -1808,23 +1806,22 @@ enum message_field {
     FIELD_PAYLOAD,
     FIELD_ENTRIES,
     FIELD_ERROR,
+    FIELD_PRICE,
+    FIELD_AMOUNT,
     FIELD_MARKET,
     FIELD_TYPE,
     FIELD_TIME,
     FIELD_TIMESTAMP,
     FIELD_EXECUTED_AT,
-    FIELD_PRICE,
-    FIELD_AMOUNT,
     FIELD_BIDS,
     FIELD_ASKS,
     FIELD_NONE
 };
-/* The names of enum message_field: the root's, then from FIELD_MARKET on the
- * payload's. Times come after other texts, then numbers, then arrays. */
+/* The names of enum message_field: the root's, then from FIELD_PRICE on the
+ * payload's: numbers, then other texts, then times, then arrays. */
 static const char message_fields[FIELD_NONE][JSON_KEY_WORDS] = {
-    "channel", "type",   "payload", "channels",  "error",
-    "market",  "type",   "time",    "timestamp", "executed_at",
-    "price",   "amount", "bids",    "asks",
+    "channel", "type", "payload", "channels",  "error",       "price", "amount",
+    "market",  "type", "time",    "timestamp", "executed_at", "bids",  "asks",
 };
 #define MESSAGE_NUMBERS (BIT(FIELD_PRICE) | BIT(FIELD_AMOUNT))
 #define MESSAGE_SIDES (BIT(FIELD_BIDS) | BIT(FIELD_ASKS))
@@ -1968,7 +1965,7 @@ static int message_scalar(struct mst_decoder *d, const struct json_text *t) {
     const char *end = t->at + t->len;
     int rc = 0;
 
-    if (field >= FIELD_PRICE) {
+    if (field == FIELD_PRICE || field == FIELD_AMOUNT) {
         rc = message_number(d, field == FIELD_PRICE, t,
                             &d->numbers[field - FIELD_PRICE]);
     } else if (!t->string) {
@@ -2018,9 +2015,7 @@ static int message_object(struct mst_decoder *d, struct object *o,
                           const char *text, size_t len) {
     int rc;
 
-    d->said.success = false;
-    d->said.text[0] = d->said.name[0] = d->said.message[0] = d->said.market[0] =
-        '\0';
+    memset(&d->said, 0, sizeof d->said);
     d->taken &= (uint16_t)~BIT(FIELD_MARKET);
     rc = object_read(o, text, len, &d->shared.tokens, &d->said);
     if (rc != 0) {
@@ -2084,16 +2079,14 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
                              rc != MST_ERR_MESSAGE_SIZE ? d->said.market : "");
     }
     message_event(event, MST_EVENT_ENTRY);
-    event->as.entry = (struct mst_entry){
-        .action = (enum mst_action)d->action,
-        .channel = (enum mst_channel)text_lookup(message_channels, d->said.name,
-                                                 strlen(d->said.name)),
-        .channel_name = d->said.name,
-        .market = d->said.market,
-        .success = !failed,
-        .code = message_code(&d->said, o.set & (BIT(1) | BIT(3))),
-        .text = d->said.text,
-    };
+    event->as.entry.action = (enum mst_action)d->action;
+    event->as.entry.channel = (enum mst_channel)text_lookup(
+        message_channels, d->said.name, strlen(d->said.name));
+    event->as.entry.channel_name = d->said.name;
+    event->as.entry.market = d->said.market;
+    event->as.entry.success = !failed;
+    event->as.entry.code = message_code(&d->said, o.set & (BIT(1) | BIT(3)));
+    event->as.entry.text = d->said.text;
     return 1;
 }
 
@@ -2233,6 +2226,7 @@ HOT const char *message_pass(const char *at, const char *end, const char *text,
 #define MESSAGE_AMOUNT "\",\"amount\":\""
 #define MESSAGE_AMOUNT_FIRST "{\"amount\":\""
 #define MESSAGE_PRICE_LAST "\",\"price\":\""
+#define MESSAGE_SNAPSHOT "\",\"type\":\"SNAPSHOT\",\"time\":\""
 
 #if WORDS
 /* A number of a level and the text before it. shape is NULL if it varies. */
@@ -2344,21 +2338,17 @@ static inline const char *message_fast_market(struct mst_decoder *d,
     return at + len;
 }
 
-/* Reads a message up to its time. Returns NULL if the form differs: then the
+/* Reads a message up to its time. Returns begin if the form differs: then the
  * scanner sets again all that this function has set. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
     const char *at = MESSAGE_PASS(begin, end, "{\"channel\":\""), *next;
-    uint8_t channel;
-    size_t len;
+    const size_t len =
+        at != NULL ? json_plain((const uint8_t *)at, (size_t)(end - at)) : 0;
+    const uint8_t channel = text_lookup(message_channels, at, len);
 
-    if (at == NULL) {
-        return NULL;
-    }
-    len = json_plain((const uint8_t *)at, (size_t)(end - at));
-    channel = text_lookup(message_channels, at, len);
     if (channel >= MST_CHANNEL_OTHER) {
-        return NULL;
+        return begin;
     }
     at += len;
     if (channel == MST_HEARTBEAT) {
@@ -2370,10 +2360,7 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
     if (channel == MST_MARKET_DATA) {
         next = MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\",\"time\":\"");
         d->snapshot = next == NULL;
-        at =
-            next != NULL
-                ? next
-                : MESSAGE_PASS(at, end, "\",\"type\":\"SNAPSHOT\",\"time\":\"");
+        at = next != NULL ? next : MESSAGE_PASS(at, end, MESSAGE_SNAPSHOT);
     } else if (channel == MST_EXECUTION_DATA) {
         at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
         at = message_number_pass(at, end, &d->numbers[0]);
@@ -2387,7 +2374,7 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
     at = message_time(d, at, end, &d->time.of[message_times[channel]]);
     at = MESSAGE_PASS(at, end, "\"");
     if (at == NULL || (size_t)(at - begin) > d->kept.buffer_len) {
-        return NULL;
+        return begin;
     }
     d->channel = channel;
     d->seen = message_matters[channel] & (uint16_t)~MESSAGE_SIDES;
@@ -2481,13 +2468,9 @@ WARM void message_fast(struct mst_decoder *d) {
     enum message_field field;
     unsigned left;
 
-    if (d->json.mode != JSON_STEP) {
-        return;
-    }
     if (d->place == MESSAGE_BEFORE && d->taken == 0 &&
         d->json.state == JSON_AT_VALUE) {
-        next = message_fast_head(d, at, end);
-        at = next != NULL ? next : at;
+        at = message_fast_head(d, at, end);
     }
     for (;;) {
         if (d->place == MESSAGE_LEVELS) {
@@ -2497,7 +2480,7 @@ WARM void message_fast(struct mst_decoder *d) {
             break;
         }
         /* The beginning of a side, unless it came before. */
-        left = message_streams(d) ? MESSAGE_SIDES & ~(unsigned)d->seen : 0;
+        left = message_streams(d) ? ~(unsigned)d->seen : 0;
         field = FIELD_BIDS;
         next = (left & BIT(FIELD_BIDS)) != 0
                    ? MESSAGE_PASS(at, end, ",\"bids\":[")
@@ -2543,43 +2526,33 @@ WARM void message_fast(struct mst_decoder *d) {
 
 /* The field that the current key names at this place, or FIELD_NONE. */
 static enum message_field message_field(const struct mst_decoder *d) {
-    /* The fields of each object: from the first up to before the second. */
-    static const uint8_t ranges[][2] = {
-        [MESSAGE_ROOT] = {FIELD_CHANNEL, FIELD_MARKET},
-        [MESSAGE_PAYLOAD] = {FIELD_MARKET, FIELD_NONE},
-        [MESSAGE_LEVEL] = {FIELD_PRICE, FIELD_BIDS},
-    };
-    const uint8_t *range = ranges[d->place];
+    const bool root = d->place == MESSAGE_ROOT;
+    const unsigned end = root                        ? FIELD_PRICE
+                         : d->place == MESSAGE_LEVEL ? FIELD_MARKET
+                                                     : FIELD_NONE;
     const char *key = d->json.key;
-    unsigned i = range[0];
+    unsigned i = root ? FIELD_CHANNEL : FIELD_PRICE;
 
-    while (i < range[1] &&
-           (mem_word(key) != mem_word(message_fields[i]) ||
-            mem_word(key + 4) != mem_word(message_fields[i] + 4) ||
-            mem_word(key + 8) != mem_word(message_fields[i] + 8))) {
+    while (i < end && (mem_word(key) != mem_word(message_fields[i]) ||
+                       mem_word(key + 4) != mem_word(message_fields[i] + 4) ||
+                       mem_word(key + 8) != mem_word(message_fields[i] + 8))) {
         i++;
     }
-    return i < range[1] ? (enum message_field)i : FIELD_NONE;
-}
-
-/* The current offset in the message. */
-static size_t message_at(const struct mst_decoder *d) {
-    return d->message_len - d->len + d->at;
+    return i < end ? (enum message_field)i : FIELD_NONE;
 }
 
 /* Takes the current value as a whole; message_item() comes after it. */
 WARM int message_take(struct mst_decoder *d) {
-    d->kept.item = message_at(d);
+    d->kept.item = d->message_len - d->len + d->at;
     return json_take(&d->json, JSON_TAKE);
 }
 
 /* The error for a value of a wrong type, or for what is no value at all. */
 static int message_misfit(const struct mst_decoder *d) {
-    struct mst_json j = d->json;
+    struct mst_json j = {0};
 
-    return json_begin(&j, d->data[d->at]) == MST_ERR_JSON_SYNTAX
-               ? MST_ERR_JSON_SYNTAX
-               : MST_ERR_MESSAGE_SHAPE;
+    return json_begin(&j, d->data[d->at]) != 0 ? MST_ERR_JSON_SYNTAX
+                                               : MST_ERR_MESSAGE_SHAPE;
 }
 
 /* Reads a scalar: a plain string of this piece at once, others when whole. */
@@ -2592,11 +2565,11 @@ static int message_read(struct mst_decoder *d) {
     if (begin[-1] != '"') {
         return message_take(d);
     }
-    if (d->field >= FIELD_PRICE) {
+    if (d->field >= FIELD_TIME) {
+        at = message_time(d, begin, end, &d->time.of[d->field - FIELD_TIME]);
+    } else if (d->field == FIELD_PRICE || d->field == FIELD_AMOUNT) {
         at = message_number_pass(begin, end,
                                  &d->numbers[d->field - FIELD_PRICE]);
-    } else if (d->field >= FIELD_TIME) {
-        at = message_time(d, begin, end, &d->time.of[d->field - FIELD_TIME]);
     }
     known = at != NULL && at < end && *at == '"';
     if (!known) {
@@ -2620,13 +2593,13 @@ static int message_container(struct mst_decoder *d) {
     const bool payload = field == FIELD_PAYLOAD;
     const uint8_t c = d->data[d->at];
 
+    (void)message_taken(d);
     if (c != (payload ? '{' : '[')) {
         (void)json_take(&d->json, JSON_SKIP);
         return c == 'n' && !payload
-                   ? message_taken(d)
+                   ? 0
                    : message_fault(d, message_misfit(d), "", 0);
     }
-    (void)message_taken(d);
     if (payload) {
         d->place = MESSAGE_PAYLOAD;
         d->at++;
@@ -2702,7 +2675,7 @@ static int message_value(struct mst_decoder *d, struct mst_event *event) {
 /* Reads a scalar or an entry that was taken as a whole. */
 static int message_item(struct mst_decoder *d, struct mst_event *event) {
     char scratch[MST_TEXT_MAX + 1];
-    const size_t len = message_at(d) - d->kept.item;
+    const size_t len = d->message_len - d->len + d->at - d->kept.item;
     const char *text = message_text(d, d->kept.item, d->at);
     struct json_text t;
 
@@ -2731,11 +2704,8 @@ static int message_close(struct mst_decoder *d) {
     }
     level = &d->shared.levels[top ? d->side : d->count];
     message_level_set(d, level);
-    if (top) {
-        d->there[d->side] = level->amount_coefficient != 0;
-    } else {
-        d->count++;
-    }
+    d->there[d->side] = level->amount_coefficient != 0; /* counts if top */
+    d->count += top ? 0 : 1;
     d->place = MESSAGE_LEVELS;
     return 0;
 }
@@ -2775,8 +2745,7 @@ static int message_again(struct mst_decoder *d) {
 /* Makes the last event of a data message. */
 static int message_data(struct mst_decoder *d, struct mst_event *event) {
     const int64_t time_ns = d->time.of[message_times[d->channel]];
-    struct mst_level *bid = &d->shared.levels[MST_BID];
-    struct mst_level *ask = &d->shared.levels[MST_ASK];
+    struct mst_level *best = d->shared.levels;
 
     switch ((enum mst_channel)d->channel) {
     case MST_MARKET_DATA: return message_part(d, event);
@@ -2788,12 +2757,12 @@ static int message_data(struct mst_decoder *d, struct mst_event *event) {
             .has_bid = d->there[MST_BID],
             .has_ask = d->there[MST_ASK],
         };
-        bid->time_ns = ask->time_ns = time_ns;
+        best[MST_BID].time_ns = best[MST_ASK].time_ns = time_ns;
         if (d->there[MST_BID]) {
-            event->as.top.bid = *bid;
+            event->as.top.bid = best[MST_BID];
         }
         if (d->there[MST_ASK]) {
-            event->as.top.ask = *ask;
+            event->as.top.ask = best[MST_ASK];
         }
         break;
     case MST_EXECUTION_DATA:
@@ -2850,21 +2819,12 @@ static int message_end(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
-/* Makes data the current piece. */
-static void message_at_hand(struct mst_decoder *d, const uint8_t *data,
-                            size_t len) {
-    d->data = data;
-    d->len = len;
-    d->at = 0;
-    d->message_len += len;
-}
-
 /* Continues: 1 with an event, 0 when the piece is used up, or an error. */
 static int message_scan(struct mst_decoder *d, struct mst_event *event) {
     int rc;
 
     do {
-        if (MESSAGE_FAST) {
+        if (MESSAGE_FAST && d->json.mode == JSON_STEP) {
             message_fast(d);
         }
         rc = d->at < d->len ? json_next(&d->json, d->data, d->len, &d->at)
@@ -2876,7 +2836,9 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event) {
         case JSON_MORE:
             if (d->behind.len > 0) {
                 message_keep(d);
-                message_at_hand(d, d->behind.data, d->behind.len);
+                d->data = d->behind.data;
+                d->len = d->behind.len;
+                d->message_len += d->len;
                 d->behind.len = 0;
             } else if (!d->final) {
                 message_keep(d);
@@ -2907,82 +2869,74 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
     return 0;
 }
 
-/* Collects a message's first pieces while they are small and the buffer has
- * room, because the fast lane needs whole levels. */
-COLD void message_gather(struct mst_decoder *d, const void *data, size_t len) {
-    const bool small = len <= (d->kept.buffer_len - d->waiting) / 4;
-    const bool wait = small && !d->final;
-
-    if (small) {
-        memcpy(d->kept.buffer + d->waiting, data, len);
-        d->waiting += len;
-    } else {
-        d->behind.data = data;
-        d->behind.len = len;
-    }
-    message_at_hand(d, d->kept.buffer, wait ? 0 : d->waiting);
-    d->waiting = wait ? d->waiting : 0;
-}
-
 void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
                       bool final) {
-    struct mst_decoder *d = decoder;
-
-    if (d->place == MESSAGE_BETWEEN) {
-        memset(d, 0, offsetof(struct mst_decoder, data));
-        d->channel = d->action = MESSAGE_NONE;
-        d->kept.len = d->kept.item = 0;
+    if (decoder->place == MESSAGE_BETWEEN) {
+        memset(decoder, 0, offsetof(struct mst_decoder, data));
+        decoder->channel = decoder->action = MESSAGE_NONE;
+        decoder->kept.len = decoder->kept.item = 0;
     }
-    data = data != NULL ? data : d->kept.buffer;
-    d->final = final;
-    d->behind.len = 0;
-    if (WORDS && MESSAGE_FAST && d->message_len == 0 &&
-        (!final || d->waiting > 0)) {
-        message_gather(d, data, len);
-    } else {
-        message_at_hand(d, data, len);
+    data = data != NULL ? data : decoder->kept.buffer;
+    decoder->final = final;
+    decoder->behind.len = 0;
+    /* Collects a message's first pieces while they are small and the buffer has
+     * room, because the fast lane needs whole levels. */
+    if (WORDS && MESSAGE_FAST && decoder->message_len == 0 &&
+        (!final || decoder->waiting > 0)) {
+        const size_t room = decoder->kept.buffer_len - decoder->waiting;
+        const bool small = len <= room / 4;
+        if (small) {
+            memcpy(decoder->kept.buffer + decoder->waiting, data, len);
+            decoder->waiting += len;
+        } else {
+            decoder->behind.data = data;
+            decoder->behind.len = len;
+        }
+        data = decoder->kept.buffer;
+        len = small && !final ? 0 : decoder->waiting;
+        decoder->waiting -= len;
     }
+    decoder->data = data;
+    decoder->len = len;
+    decoder->at = 0;
+    decoder->message_len += len;
 }
 
 int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event) {
-    struct mst_decoder *d = decoder;
-
-    if (d->place <= MESSAGE_ENTRIES && d->waiting == 0) {
-        d->said.text[0] = '\0';
-        d->error = message_scan(d, event);
-        if (d->error >= 0) {
-            return d->error;
+    if (decoder->place <= MESSAGE_ENTRIES && decoder->waiting == 0) {
+        decoder->said.text[0] = '\0';
+        decoder->error = message_scan(decoder, event);
+        if (decoder->error >= 0) {
+            return decoder->error;
         }
-        d->place = MESSAGE_FAILED;
-        if (d->parts_out) {
-            return message_part(d, event);
+        decoder->place = MESSAGE_FAILED;
+        if (decoder->parts_out) {
+            return message_part(decoder, event);
         }
     }
-    if (d->place == MESSAGE_FAILED) {
-        d->place = MESSAGE_DONE;
+    if (decoder->place == MESSAGE_FAILED) {
         /* A market that came twice is left out. */
-        return message_error(d, event, d->error,
-                             message_is_data(d) &&
-                                     (d->taken & BIT(FIELD_MARKET)) != 0
-                                 ? d->said.market
-                                 : "");
+        const bool market = message_is_data(decoder) &&
+                            (decoder->taken & BIT(FIELD_MARKET)) != 0;
+        decoder->place = MESSAGE_DONE;
+        return message_error(decoder, event, decoder->error,
+                             market ? decoder->said.market : "");
     }
-    if (d->final) {
-        d->place = MESSAGE_BETWEEN;
+    if (decoder->final) {
+        decoder->place = MESSAGE_BETWEEN;
     }
     return 0;
 }
 
 int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event) {
-    struct mst_decoder *d = decoder;
-    const bool aborted = d->place <= MESSAGE_ENTRIES && d->parts_out;
+    int rc = 0;
 
-    if (aborted) {
-        d->place = MESSAGE_FAILED;
-        (void)message_part(d, event);
+    if (decoder->place <= MESSAGE_ENTRIES && decoder->parts_out) {
+        decoder->place = MESSAGE_FAILED;
+        rc = message_part(decoder, event);
     }
-    d->place = MESSAGE_BETWEEN;
-    return aborted ? 1 : 0;
+    decoder->place = MESSAGE_BETWEEN;
+    return rc;
 }
 
 /* ------------------------------------------------------------------------

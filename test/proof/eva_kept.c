@@ -58,7 +58,7 @@ int main(void) {
     switch (what) {
     case 0: /* its field is a scalar's */
         //@ split root;
-        d.field = (uint8_t)(root ? any_below(2) : FIELD_MARKET + any_below(7));
+        d.field = (uint8_t)(root ? any_below(2) : FIELD_PRICE + any_below(7));
         (void)message_item(&d, &event);
         break;
     case 1: (void)message_again(&d); break;

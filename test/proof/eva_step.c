@@ -19,7 +19,7 @@ static void scalar(struct mst_decoder *d, const char *piece, unsigned from,
     struct json_text t = {piece + from, len, any_bool(), any_bool()};
 
     //@ split root;
-    d->field = (uint8_t)(root ? any_below(2) : FIELD_MARKET + any_below(7));
+    d->field = (uint8_t)(root ? any_below(2) : FIELD_PRICE + any_below(7));
     if (len == 0) {
         t.string = true;
     }
