@@ -4504,6 +4504,7 @@ enum http_state {
 
 #define HTTP_SIZE_DIGITS 8
 #define HTTP_RETRY_S 300u /* to wait, if a service does not say how long */
+#define HTTP_USER_AGENT "\r\nUser-Agent: mini_stream/" MST_VERSION "\r\n"
 
 /* Result of http_read(), unless it is a negative mst_error. */
 enum http_found {
@@ -4843,8 +4844,6 @@ APART void http_length_write(struct out *o, size_t len) {
     out_text(o, "\r\n\r\n");
 }
 
-#define HTTP_USER_AGENT "\r\nUser-Agent: mini_stream/" MST_VERSION "\r\n"
-
 /* Writes a request up to "Host: ", for the path base, to which path is added
  * unless NULL. method has a space at its end. */
 static void http_line_write(struct out *o, const char *method, const char *base,
@@ -4979,20 +4978,16 @@ static int http_url(const char *url, const char *scheme,
     if (strncmp(url, scheme, len) != 0) {
         return MST_ERR_URL;
     }
-    at = url + len;
-    out->tls = *at == 's';
-    at += out->tls;
+    out->tls = url[len] == 's';
+    at = url + len + out->tls;
     if (strncmp(at, "://", 3) != 0) {
         return MST_ERR_URL;
     }
     out->port = out->tls ? 443 : 80;
     at = http_url_host(at + 3, out->host);
     at = at != NULL ? http_url_port(at, &out->port) : NULL;
-    if (at == NULL) {
-        return MST_ERR_URL;
-    }
-    len = strlen(at);
-    if ((*at != '\0' && *at != '/') || len > MST_PATH_MAX ||
+    len = at != NULL ? strlen(at) : SIZE_MAX;
+    if (len > MST_PATH_MAX || (*at != '\0' && *at != '/') ||
         !http_is_path(at)) {
         return MST_ERR_URL;
     }
@@ -5054,6 +5049,7 @@ static void http_form_write(struct out *o, const char *name,
 #define TLS_HANDSHAKE 22    /* record type (RFC 5246, section 6.2.1) */
 #define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment of TLS */
 #define TLS_OUT_OVERHEAD (MST_RECORD_OUT_MIN - 512u) /* around a payload */
+#define TLS_ALERT(name) (BR_ERR_RECV_FATAL_ALERT + BR_ALERT_##name)
 
 #ifndef MST_NO_TLS
 /* An extended key usage (RFC 5280, section 4.2.1.12) in a certificate must name
@@ -5159,14 +5155,9 @@ static void transport_append(const br_x509_class **context,
         transport_certificate_byte(v, data[i]);
     }
     br_x509_minimal_vtable.append(context, data, len);
-}
-
-static unsigned transport_end_chain(const br_x509_class **context) {
-    unsigned error = br_x509_minimal_vtable.end_chain(context);
-
-    return error == 0 && transport_validator_of(context)->unfit
-               ? BR_ERR_X509_FORBIDDEN_KEY_USAGE
-               : error;
+    if (v->unfit && v->minimal.err == BR_ERR_X509_OK) { /* just trusted */
+        v->minimal.err = BR_ERR_X509_FORBIDDEN_KEY_USAGE;
+    }
 }
 
 /* Sets up the check of the server's chain, and the hashes of TLS. */
@@ -5183,7 +5174,6 @@ static void transport_validator(struct mst_transport *t,
     v->checks.context_size = sizeof *v;
     v->checks.start_cert = transport_start_cert;
     v->checks.append = transport_append;
-    v->checks.end_chain = transport_end_chain;
     br_x509_minimal_init(x509, &br_sha256_vtable, access->anchors,
                          access->anchors_len);
     br_x509_minimal_set_minrsa(x509, TLS_RSA_MIN);
@@ -5282,8 +5272,6 @@ static unsigned transport_state(const struct mst_transport *t) {
 static int transport_detail(const struct mst_transport *t) {
     return TLS_USED(t) ? br_ssl_engine_last_error(TLS_ENGINE(t)) : BR_ERR_OK;
 }
-
-#define TLS_ALERT(name) (BR_ERR_RECV_FATAL_ALERT + BR_ALERT_##name)
 
 /* The engine's error as an mst_error, or 0. */
 static int transport_error(const struct mst_transport *t) {
@@ -5421,11 +5409,11 @@ static bool transport_feed(struct mst_transport *t) {
 /* Returns room for bytes from the wire: the buffer for plaintext or, with TLS,
  * the one for reading ahead or the engine's. None if plaintext is unread. */
 static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
-    uint8_t *to = t->in;
+    uint8_t *to;
 
     if (!TLS_USED(t)) {
         *len = t->ahead_at == t->ahead_len ? t->in_size : 0;
-        return to;
+        return t->in;
     }
     to = br_ssl_engine_recvrec_buf(TLS_ENGINE(t), len);
     if (*len > 0 && t->ahead_size > 0) {
