@@ -4752,7 +4752,8 @@ static int http_line_end(struct mst_http *h) {
     return HTTP_MORE;
 }
 
-/* Continues a chunk's size, or the blanks after it; false if malformed. */
+/* Continues a chunk's size, or the blanks after it; false if malformed. After a
+ * chunk, all is: that line is empty. */
 static bool http_chunk_size(struct mst_http *h, char c) {
     int digit = json_hex((uint8_t)c);
 
@@ -4775,16 +4776,11 @@ static int http_line(struct mst_http *h, char c) {
     if (http_is_counted(h) && ++h->headers_len > MST_HEADERS_MAX) {
         return MST_ERR_HTTP_HEADER;
     }
-    if (h->cr && c == '\n') {
-        h->cr = false;
-        return http_line_end(h);
-    }
-    if (!h->cr && c == '\r') {
-        h->cr = true;
-        return HTTP_MORE;
+    if (c == (h->cr ? '\n' : '\r')) {
+        h->cr = !h->cr;
+        return h->cr ? HTTP_MORE : http_line_end(h);
     }
     if (h->cr || (text_is_control(c) && c != '\t') ||
-        h->state == HTTP_CHUNK_END ||
         (h->state >= HTTP_CHUNK_BLANKS && !http_chunk_size(h, c))) {
         return h->state < HTTP_CHUNK_EXTENSION ? MST_ERR_HTTP_SYNTAX
                                                : MST_ERR_HTTP_LENGTH;
