@@ -4339,6 +4339,7 @@ enum http_state {
 
 #define HTTP_SIZE_DIGITS 8
 #define HTTP_RETRY_S 300u /* to wait, if a service does not say how long */
+#define HTTP_USER_AGENT "\r\nUser-Agent: mini_stream/" MST_VERSION "\r\n"
 
 /* Result of http_read(), unless it is a negative mst_error. */
 enum http_found {
@@ -4450,7 +4451,6 @@ APART int http_value(struct mst_http *h, enum http_header header,
 static int http_header(struct mst_http *h, enum http_header header,
                        const char *value, size_t len) {
     const bool framing = header <= HTTP_CONTENT_ENCODING;
-    int rc = 0;
 
     if (framing && h->upgrading) {
         return 0; /* the body of a refusal is not read */
@@ -4459,10 +4459,10 @@ static int http_header(struct mst_http *h, enum http_header header,
         return 0; /* an empty list names nothing (RFC 9110, section 5.6.1) */
     }
     if (framing || (h->upgrading && h->status == 101)) {
-        rc = http_value(h, header, value, len);
-    }
-    if (rc != 0) {
-        return rc;
+        int rc = http_value(h, header, value, len);
+        if (rc != 0) {
+            return rc;
+        }
     }
     if (header == HTTP_CONNECTION) {
         h->close |= http_list_has(value, "close");
@@ -4587,7 +4587,8 @@ static int http_line_end(struct mst_http *h) {
     return HTTP_MORE;
 }
 
-/* Continues a chunk's size, or the blanks after it; false if malformed. */
+/* Continues a chunk's size, or the blanks after it; false if malformed. After a
+ * chunk, all is: that line is empty. */
 static bool http_chunk_size(struct mst_http *h, char c) {
     int digit = json_hex((uint8_t)c);
 
@@ -4607,23 +4608,17 @@ static bool http_is_counted(const struct mst_http *h) {
 
 /* Adds a byte to a line; skips chunk extensions. Returns as http_line_end(). */
 static int http_line(struct mst_http *h, char c) {
-    const int malformed = h->state < HTTP_CHUNK_EXTENSION ? MST_ERR_HTTP_SYNTAX
-                                                          : MST_ERR_HTTP_LENGTH;
-
     if (http_is_counted(h) && ++h->headers_len > MST_HEADERS_MAX) {
         return MST_ERR_HTTP_HEADER;
     }
-    if (h->cr) {
-        h->cr = false;
-        return c == '\n' ? http_line_end(h) : malformed;
+    if (c == (h->cr ? '\n' : '\r')) {
+        h->cr = !h->cr;
+        return h->cr ? HTTP_MORE : http_line_end(h);
     }
-    if (c == '\r') {
-        h->cr = true;
-        return HTTP_MORE;
-    }
-    if ((text_is_control(c) && c != '\t') || h->state == HTTP_CHUNK_END ||
+    if (h->cr || (text_is_control(c) && c != '\t') ||
         (h->state >= HTTP_CHUNK_BLANKS && !http_chunk_size(h, c))) {
-        return malformed;
+        return h->state < HTTP_CHUNK_EXTENSION ? MST_ERR_HTTP_SYNTAX
+                                               : MST_ERR_HTTP_LENGTH;
     }
     if (h->state <= HTTP_TRAILER && h->line_len < MST_LINE_MAX) {
         h->line[h->line_len] = c;
@@ -4680,14 +4675,13 @@ APART void http_length_write(struct out *o, size_t len) {
     out_text(o, "\r\n\r\n");
 }
 
-#define HTTP_USER_AGENT "\r\nUser-Agent: mini_stream/" MST_VERSION "\r\n"
-
-/* Writes a request up to "Host: ". method has a space at its end. */
+/* Writes a request up to "Host: ", for the path base, to which path is added
+ * unless NULL. method has a space at its end. */
 static void http_line_write(struct out *o, const char *method, const char *base,
                             size_t base_len, const char *path) {
     out_text(o, method);
     out_bytes(o, base, base_len);
-    out_text(o, path);
+    out_text(o, path != NULL ? path : base_len == 0 ? "/" : "");
     out_text(o, " HTTP/1.1\r\nHost: ");
 }
 
@@ -4716,7 +4710,7 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
         (authorization != NULL && !text_is_field(authorization))) {
         return MST_ERR_HEADER_VALUE;
     }
-    http_line_write(&o, "GET ", path, strlen(path), path[0] == '\0' ? "/" : "");
+    http_line_write(&o, "GET ", path, strlen(path), NULL);
     out_text(&o, host);
     out_text(&o, HTTP_USER_AGENT);
     http_upgrade_write(&o, key);
@@ -4734,8 +4728,7 @@ void mst_ws_upgrade_init(struct mst_http *http, const char *key) {
     uint8_t digest[br_sha1_SIZE];
     br_sha1_context sha1;
 
-    memset(http, 0, sizeof *http);
-    http->upgrading = true;
+    *http = (struct mst_http){.upgrading = true};
     /* Sec-WebSocket-Accept for the key (RFC 6455, section 4.2.2). */
     br_sha1_init(&sha1);
     br_sha1_update(&sha1, key, strlen(key));
@@ -4816,20 +4809,16 @@ static int http_url(const char *url, const char *scheme,
     if (strncmp(url, scheme, len) != 0) {
         return MST_ERR_URL;
     }
-    at = url + len;
-    out->tls = *at == 's';
-    at += out->tls;
+    out->tls = url[len] == 's';
+    at = url + len + out->tls;
     if (strncmp(at, "://", 3) != 0) {
         return MST_ERR_URL;
     }
     out->port = out->tls ? 443 : 80;
     at = http_url_host(at + 3, out->host);
     at = at != NULL ? http_url_port(at, &out->port) : NULL;
-    if (at == NULL) {
-        return MST_ERR_URL;
-    }
-    len = strlen(at);
-    if ((*at != '\0' && *at != '/') || len > MST_PATH_MAX ||
+    len = at != NULL ? strlen(at) : SIZE_MAX;
+    if (len > MST_PATH_MAX || (*at != '\0' && *at != '/') ||
         !http_is_path(at)) {
         return MST_ERR_URL;
     }
@@ -4841,23 +4830,16 @@ static int http_url(const char *url, const char *scheme,
 static void http_request_begin(struct out *o, const char *method,
                                const struct mst_endpoint *endpoint,
                                const char *path) {
-    bool bracket = strchr(endpoint->host, ':') != NULL;
+    size_t bracket = strchr(endpoint->host, ':') != NULL ? 1 : 0;
     size_t n = strlen(endpoint->path);
 
     while (path != NULL && n > 0 && endpoint->path[n - 1] == '/') {
         n--;
     }
-    if (path == NULL) {
-        path = n == 0 ? "/" : "";
-    }
     http_line_write(o, method, endpoint->path, n, path);
-    if (bracket) {
-        out_byte(o, '[');
-    }
+    out_bytes(o, "[", bracket);
     out_text(o, endpoint->host);
-    if (bracket) {
-        out_byte(o, ']');
-    }
+    out_bytes(o, "]", bracket);
     if (endpoint->port != (endpoint->tls ? 443 : 80)) {
         out_byte(o, ':');
         out_number(o, endpoint->port);
@@ -4898,6 +4880,7 @@ static void http_form_write(struct out *o, const char *name,
 #define TLS_HANDSHAKE 22    /* record type (RFC 5246, section 6.2.1) */
 #define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment of TLS */
 #define TLS_OUT_OVERHEAD (MST_RECORD_OUT_MIN - 512u) /* around a payload */
+#define TLS_ALERT(name) (BR_ERR_RECV_FATAL_ALERT + BR_ALERT_##name)
 
 #ifndef MST_NO_TLS
 /* An extended key usage (RFC 5280, section 4.2.1.12) in a certificate must name
@@ -4925,6 +4908,8 @@ static void transport_element_begin(struct mst_validator *v) {
                    (v->depth != DER_TBS_DEPTH || v->tag == DER_EXTENSIONS);
     bool usage = v->tag == DER_OCTET_STRING && v->eku == EKU_NAMED;
 
+    v->len = v->left = (uint32_t)v->value;
+    v->value = 0;
     if (entered) {
         v->depth = v->depth <= DER_TBS_DEPTH ? v->depth + 1 : v->depth;
         v->unfit |= v->eku == EKU_VALUE &&
@@ -4936,52 +4921,40 @@ static void transport_element_begin(struct mst_validator *v) {
         v->eku = EKU_VALUE;
     }
     v->part = entered || usage || v->len == 0 ? DER_TAG : DER_CONTENTS;
-    v->left = v->len;
-    v->value = 0;
+}
+
+/* The contents of an element that is not entered were read. */
+static void transport_element_end(struct mst_validator *v) {
+    bool name = v->tag == DER_OBJECT_IDENTIFIER;
+
+    v->part = DER_TAG; /* of the next element */
+    if (name && v->eku == EKU_NONE && v->len == 3 &&
+        v->value == DER_EXT_KEY_USAGE) {
+        v->eku = EKU_NAMED;
+    } else if (name && v->eku == EKU_LIST && v->len == 8 &&
+               v->value == DER_SERVER_AUTH) {
+        v->eku = EKU_SERVER;
+    }
 }
 
 APART void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
     bool in_usage = v->eku >= EKU_VALUE;
 
-    switch (v->part) {
-    case DER_TAG:
+    v->value = v->value << 8 | byte;
+    v->left--;
+    if (v->part == DER_TAG) {
         v->tag = byte;
-        v->len = 0;
         v->part = DER_LENGTH;
-        break;
-    case DER_LENGTH:
-        if (byte >= DER_LONG) {
-            v->left = byte - DER_LONG;
-            v->part = DER_LENGTH_LONG;
-            break;
-        }
-        v->len = byte;
+        v->value = 0;
+    } else if (v->part == DER_LENGTH && byte >= DER_LONG) {
+        v->part = DER_LENGTH_LONG;
+        v->left = byte - DER_LONG;
+        v->value = 0;
+    } else if (v->part == DER_LENGTH ||
+               (v->part == DER_LENGTH_LONG && v->left == 0)) {
         transport_element_begin(v);
-        break;
-    case DER_LENGTH_LONG:
-        v->len = v->len << 8 | byte;
-        if (--v->left == 0) {
-            transport_element_begin(v);
-        }
-        break;
-    case DER_CONTENTS:
-        v->value = v->value << 8 | byte;
-        if (--v->left > 0) {
-            break;
-        }
-        v->part = DER_TAG; /* of the next element */
-        if (v->tag != DER_OBJECT_IDENTIFIER) {
-            break;
-        }
-        if (v->eku == EKU_NONE && v->len == 3 &&
-            v->value == DER_EXT_KEY_USAGE) {
-            v->eku = EKU_NAMED;
-        } else if (v->eku == EKU_LIST && v->len == 8 &&
-                   v->value == DER_SERVER_AUTH) {
-            v->eku = EKU_SERVER;
-        }
-        break;
-    default: /* DER_BEYOND */ break;
+    } else if (v->part == DER_CONTENTS && v->left == 0) {
+        transport_element_end(v);
     }
     if (in_usage && v->usage-- == 0) {
         v->unfit |= v->part != DER_TAG || v->eku != EKU_SERVER;
@@ -5013,14 +4986,9 @@ static void transport_append(const br_x509_class **context,
         transport_certificate_byte(v, data[i]);
     }
     br_x509_minimal_vtable.append(context, data, len);
-}
-
-static unsigned transport_end_chain(const br_x509_class **context) {
-    unsigned error = br_x509_minimal_vtable.end_chain(context);
-
-    return error == 0 && transport_validator_of(context)->unfit
-               ? BR_ERR_X509_FORBIDDEN_KEY_USAGE
-               : error;
+    if (v->unfit && v->minimal.err == BR_ERR_X509_OK) { /* just trusted */
+        v->minimal.err = BR_ERR_X509_FORBIDDEN_KEY_USAGE;
+    }
 }
 
 /* Sets up the check of the server's chain, and the hashes of TLS. */
@@ -5037,7 +5005,6 @@ static void transport_validator(struct mst_transport *t,
     v->checks.context_size = sizeof *v;
     v->checks.start_cert = transport_start_cert;
     v->checks.append = transport_append;
-    v->checks.end_chain = transport_end_chain;
     br_x509_minimal_init(x509, &br_sha256_vtable, access->anchors,
                          access->anchors_len);
     br_x509_minimal_set_minrsa(x509, TLS_RSA_MIN);
@@ -5119,81 +5086,65 @@ static bool transport_keep(const struct mst_transport *t,
     return resumed;
 }
 
-#endif
-
-/* The engine, or NULL. With MST_NO_TLS, an optimiser drops all calls of it. */
-#ifndef MST_NO_TLS
-#define TLS_ENGINE(t) ((t)->secured ? &(t)->tls->eng : NULL)
+/* If TLS is in use; its engine. With MST_NO_TLS, compilers drop calls of it. */
+#define TLS_USED(t) ((t)->secured)
+#define TLS_ENGINE(t) (&(t)->tls->eng)
 #else
-#define TLS_ENGINE(t) ((void)(t), (br_ssl_engine_context *)NULL)
+#define TLS_USED(t) ((void)(t), false)
+#define TLS_ENGINE(t) ((br_ssl_engine_context *)NULL)
 #endif
 
 /* The engine's state, a set of BearSSL's bits; 0 without TLS. */
 static unsigned transport_state(const struct mst_transport *t) {
-    const br_ssl_engine_context *engine = TLS_ENGINE(t);
-
-    return engine != NULL ? br_ssl_engine_current_state(engine) : 0;
+    return TLS_USED(t) ? br_ssl_engine_current_state(TLS_ENGINE(t)) : 0;
 }
 
 /* BearSSL's number of the engine's error, or BR_ERR_OK (0). */
 static int transport_detail(const struct mst_transport *t) {
-    const br_ssl_engine_context *engine = TLS_ENGINE(t);
-
-    return engine != NULL ? br_ssl_engine_last_error(engine) : BR_ERR_OK;
+    return TLS_USED(t) ? br_ssl_engine_last_error(TLS_ENGINE(t)) : BR_ERR_OK;
 }
-
-#define TLS_ALERT(name) (BR_ERR_RECV_FATAL_ALERT + BR_ALERT_##name)
 
 /* The engine's error as an mst_error, or 0. */
 static int transport_error(const struct mst_transport *t) {
-    static const struct {
-        int16_t detail, error;
-    } known[] = {
-        {BR_ERR_OK, 0},
-        {BR_ERR_X509_NOT_TRUSTED, MST_ERR_TLS_ISSUER},
-        {BR_ERR_X509_BAD_SERVER_NAME, MST_ERR_TLS_NAME},
-        {BR_ERR_X509_EXPIRED, MST_ERR_TLS_TIME},
-        {BR_ERR_WRONG_KEY_USAGE, MST_ERR_TLS_CERTIFICATE},
-        {TLS_ALERT(PROTOCOL_VERSION), MST_ERR_TLS_VERSION},
-        {BR_ERR_BAD_CIPHER_SUITE, MST_ERR_TLS_HANDSHAKE},
-        {TLS_ALERT(HANDSHAKE_FAILURE), MST_ERR_TLS_HANDSHAKE},
-        {TLS_ALERT(INSUFFICIENT_SECURITY), MST_ERR_TLS_HANDSHAKE},
-    };
     int detail = transport_detail(t);
 
-    for (unsigned i = 0; i < COUNT_OF(known); i++) {
-        if (known[i].detail == detail) {
-            return known[i].error;
-        }
+    switch (detail) {
+    case BR_ERR_OK: return 0;
+    case BR_ERR_X509_NOT_TRUSTED: return MST_ERR_TLS_ISSUER;
+    case BR_ERR_X509_BAD_SERVER_NAME: return MST_ERR_TLS_NAME;
+    case BR_ERR_X509_EXPIRED: return MST_ERR_TLS_TIME;
+    case BR_ERR_WRONG_KEY_USAGE: return MST_ERR_TLS_CERTIFICATE;
+    case TLS_ALERT(PROTOCOL_VERSION): return MST_ERR_TLS_VERSION;
+    case BR_ERR_BAD_CIPHER_SUITE:
+    case TLS_ALERT(HANDSHAKE_FAILURE):
+    case TLS_ALERT(INSUFFICIENT_SECURITY): return MST_ERR_TLS_HANDSHAKE;
+    case BR_ERR_UNSUPPORTED_VERSION: /* or bytes that are not TLS */
+        return TLS_ENGINE(t)->record_type_in == TLS_HANDSHAKE
+                   ? MST_ERR_TLS_VERSION
+                   : MST_ERR_TLS_PROTOCOL;
+    default:
+        return detail >= BR_ERR_RECV_FATAL_ALERT ? MST_ERR_TLS_ALERT
+               : detail > BR_ERR_X509_OK         ? MST_ERR_TLS_CERTIFICATE
+                                                 : MST_ERR_TLS_PROTOCOL;
     }
-    /* BR_ERR_UNSUPPORTED_VERSION may also mean bytes that are not TLS. */
-    return detail == BR_ERR_UNSUPPORTED_VERSION &&
-                   TLS_ENGINE(t)->record_type_in == TLS_HANDSHAKE
-               ? MST_ERR_TLS_VERSION
-           : detail >= BR_ERR_RECV_FATAL_ALERT ? MST_ERR_TLS_ALERT
-           : detail > BR_ERR_X509_OK           ? MST_ERR_TLS_CERTIFICATE
-                                               : MST_ERR_TLS_PROTOCOL;
 }
 
 /* Returns plaintext that was received and not read yet: *len bytes. */
 static const uint8_t *transport_received(const struct mst_transport *t,
                                          size_t *len) {
-    const br_ssl_engine_context *engine = TLS_ENGINE(t);
     const uint8_t *data = t->in + t->ahead_at;
 
     *len = t->ahead_len - t->ahead_at;
-    if (engine != NULL) {
-        data = br_ssl_engine_recvapp_buf(engine, len);
+    if (TLS_USED(t)) {
+        data = br_ssl_engine_recvapp_buf(TLS_ENGINE(t), len);
     }
     return *len > 0 ? data : t->in;
 }
 
 /* len bytes of plaintext were read. They stay valid until more is received. */
 static void transport_took(struct mst_transport *t, size_t len) {
-    br_ssl_engine_context *engine = TLS_ENGINE(t);
-
-    if (engine != NULL) {
-        br_ssl_engine_recvapp_ack(engine, len);
+    if (TLS_USED(t)) {
+        br_ssl_engine_recvapp_ack(TLS_ENGINE(t), len);
     } else {
         t->ahead_at += len;
     }
@@ -5214,10 +5165,8 @@ static int transport_ended(const struct mst_transport *t) {
 
 /* Returns *len bytes of room for plaintext to send; 0 if there is none now. */
 static uint8_t *transport_space(const struct mst_transport *t, size_t *len) {
-    const br_ssl_engine_context *engine = TLS_ENGINE(t);
-
-    if (engine != NULL) {
-        return br_ssl_engine_sendapp_buf(engine, len);
+    if (TLS_USED(t)) {
+        return br_ssl_engine_sendapp_buf(TLS_ENGINE(t), len);
     }
     /* No longer than with TLS: a replay, without TLS, sends the same pieces. */
     *len = t->out_len == 0 ? t->out_size - TLS_OUT_OVERHEAD : 0;
@@ -5226,73 +5175,64 @@ static uint8_t *transport_space(const struct mst_transport *t, size_t *len) {
 
 /* len bytes were written there. flush: the record is complete. */
 static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
-    br_ssl_engine_context *engine = TLS_ENGINE(t);
-
-    if (engine == NULL) {
+    if (!TLS_USED(t)) {
         t->out_len += len;
         return;
     }
-    br_ssl_engine_sendapp_ack(engine, len);
+    br_ssl_engine_sendapp_ack(TLS_ENGINE(t), len);
     if (flush) {
-        br_ssl_engine_flush(engine, 0);
+        br_ssl_engine_flush(TLS_ENGINE(t), 0);
     }
 }
 
 static const uint8_t *transport_wire_out(const struct mst_transport *t,
                                          size_t *len) {
-    const br_ssl_engine_context *engine = TLS_ENGINE(t);
-
-    if (engine != NULL) {
-        return br_ssl_engine_sendrec_buf(engine, len);
+    if (TLS_USED(t)) {
+        return br_ssl_engine_sendrec_buf(TLS_ENGINE(t), len);
     }
     *len = t->out_len;
     return t->out;
 }
 
 static void transport_wire_sent(struct mst_transport *t, size_t len) {
-    br_ssl_engine_context *engine = TLS_ENGINE(t);
-
-    if (engine == NULL) {
+    if (!TLS_USED(t)) {
         t->out_len -= len;
         memmove(t->out, t->out + len, t->out_len);
         mem_wipe(t->out + t->out_len, len); /* it may have held a secret */
     } else {
-        br_ssl_engine_sendrec_ack(engine, len);
+        br_ssl_engine_sendrec_ack(TLS_ENGINE(t), len);
     }
 }
 
 /* Closes TLS, if it is in use. Returns its close_notify, to be sent. */
 static const uint8_t *transport_goodbye(const struct mst_transport *t,
                                         size_t *len) {
-    br_ssl_engine_context *engine = TLS_ENGINE(t);
-
     *len = 0;
-    if (engine == NULL || t->end != 0 || t->send_error != 0) {
+    if (!TLS_USED(t) || t->end != 0 || t->send_error != 0) {
         return NULL;
     }
     /* The engine cannot close as long as there is unread plaintext. */
-    while (br_ssl_engine_recvapp_buf(engine, len) != NULL) {
-        br_ssl_engine_recvapp_ack(engine, *len);
+    while (br_ssl_engine_recvapp_buf(TLS_ENGINE(t), len) != NULL) {
+        br_ssl_engine_recvapp_ack(TLS_ENGINE(t), *len);
     }
-    br_ssl_engine_close(engine);
-    return br_ssl_engine_sendrec_buf(engine, len);
+    br_ssl_engine_close(TLS_ENGINE(t));
+    return br_ssl_engine_sendrec_buf(TLS_ENGINE(t), len);
 }
 
 /* Passes on bytes read ahead, until TLS has plaintext. True if it did. */
 static bool transport_feed(struct mst_transport *t) {
-    br_ssl_engine_context *engine = TLS_ENGINE(t);
     size_t before = t->ahead_at;
 
-    while (engine != NULL && t->ahead_at < t->ahead_len) {
+    while (TLS_USED(t) && t->ahead_at < t->ahead_len) {
         size_t ahead = t->ahead_len - t->ahead_at, len;
-        uint8_t *to = br_ssl_engine_recvrec_buf(engine, &len);
+        uint8_t *to = br_ssl_engine_recvrec_buf(TLS_ENGINE(t), &len);
         if (len == 0) {
             break;
         }
         len = ahead < len ? ahead : len;
         memcpy(to, t->ahead + t->ahead_at, len);
         t->ahead_at += len;
-        br_ssl_engine_recvrec_ack(engine, len);
+        br_ssl_engine_recvrec_ack(TLS_ENGINE(t), len);
     }
     return t->ahead_at != before;
 }
@@ -5300,14 +5240,13 @@ static bool transport_feed(struct mst_transport *t) {
 /* Returns room for bytes from the wire: the buffer for plaintext or, with TLS,
  * the one for reading ahead or the engine's. None if plaintext is unread. */
 static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
-    const br_ssl_engine_context *engine = TLS_ENGINE(t);
-    uint8_t *to = t->in;
+    uint8_t *to;
 
-    if (engine == NULL) {
+    if (!TLS_USED(t)) {
         *len = t->ahead_at == t->ahead_len ? t->in_size : 0;
-        return to;
+        return t->in;
     }
-    to = br_ssl_engine_recvrec_buf(engine, len);
+    to = br_ssl_engine_recvrec_buf(TLS_ENGINE(t), len);
     if (*len > 0 && t->ahead_size > 0) {
         *len = t->ahead_size;
         to = t->ahead;
@@ -5316,10 +5255,8 @@ static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
 }
 
 static void transport_got(struct mst_transport *t, size_t len) {
-    br_ssl_engine_context *engine = TLS_ENGINE(t);
-
-    if (engine != NULL && t->ahead_size == 0) {
-        br_ssl_engine_recvrec_ack(engine, len);
+    if (TLS_USED(t) && t->ahead_size == 0) {
+        br_ssl_engine_recvrec_ack(TLS_ENGINE(t), len);
     } else {
         t->ahead_at = 0;
         t->ahead_len = len;
@@ -5550,6 +5487,19 @@ static struct mst_resume *access_resume(struct mst_access *a, const char *url) {
     r->url = url;
     return r;
 }
+
+int mst_access_set_anchors(struct mst_access *access,
+                           const br_x509_trust_anchor *anchors,
+                           size_t anchors_len) {
+    if (anchors == NULL || anchors_len == 0) {
+        return MST_ERR_ANCHORS;
+    }
+    access->anchors = anchors;
+    access->anchors_len = anchors_len;
+    access->renewals++;
+    mem_wipe(access->resume, sizeof access->resume);
+    return 0;
+}
 #endif
 
 int mst_access_set_credentials(struct mst_access *access, const char *client_id,
@@ -5579,21 +5529,6 @@ int mst_access_init(struct mst_access *access,
     return mst_access_set_credentials(access, config->client_id,
                                       config->client_secret);
 }
-
-#ifndef MST_NO_TLS
-int mst_access_set_anchors(struct mst_access *access,
-                           const br_x509_trust_anchor *anchors,
-                           size_t anchors_len) {
-    if (anchors == NULL || anchors_len == 0) {
-        return MST_ERR_ANCHORS;
-    }
-    access->anchors = anchors;
-    access->anchors_len = anchors_len;
-    access->renewals++;
-    mem_wipe(access->resume, sizeof access->resume);
-    return 0;
-}
-#endif
 
 /* ------------------------------------------------------------------------
  * 15 link

@@ -108,7 +108,7 @@ TEST_CASE(lengths_that_conflict_are_refused) {
         /* Not lines, or not numbers. */
         "3\nabc", ";\r\n", " 3\r\nabc", "-3\r\nabc", "+3\r\nabc", "0x3\r\nabc",
         "3x\r\nabc", "3 x\r\nabc", "3 3\r\nabc", "3\t;\x01\r\nabc", "3,\r\nabc",
-        "3\rabc", "3\r\nabc\n", "3\r\nabc0\r\n\r\n"};
+        "3\rabc", "3\r\r\nabc", "3\r\nabc\n", "3\r\nabc0\r\n\r\n"};
 
     for (size_t i = 0; i < COUNT(heads); i++) {
         expect_response(printed(HEAD "%s\r\nabc", heads[i]), "HTTP_LENGTH");
