@@ -4986,9 +4986,14 @@ static void transport_append(const br_x509_class **context,
         transport_certificate_byte(v, data[i]);
     }
     br_x509_minimal_vtable.append(context, data, len);
-    if (v->unfit && v->minimal.err == BR_ERR_X509_OK) { /* just trusted */
-        v->minimal.err = BR_ERR_X509_FORBIDDEN_KEY_USAGE;
-    }
+}
+
+static unsigned transport_end_chain(const br_x509_class **context) {
+    unsigned error = br_x509_minimal_vtable.end_chain(context);
+
+    return error == 0 && transport_validator_of(context)->unfit
+               ? BR_ERR_X509_FORBIDDEN_KEY_USAGE
+               : error;
 }
 
 /* Sets up the check of the server's chain, and the hashes of TLS. */
@@ -5005,6 +5010,7 @@ static void transport_validator(struct mst_transport *t,
     v->checks.context_size = sizeof *v;
     v->checks.start_cert = transport_start_cert;
     v->checks.append = transport_append;
+    v->checks.end_chain = transport_end_chain;
     br_x509_minimal_init(x509, &br_sha256_vtable, access->anchors,
                          access->anchors_len);
     br_x509_minimal_set_minrsa(x509, TLS_RSA_MIN);
