@@ -208,7 +208,9 @@ class File:
     def items(self):
         """Yields all that counts: (kind, place, covered, what is missing)."""
         for number, covered in self.lines.items():
-            if number not in self.excluded:
+            # What a macro does counts where it is used.
+            if number not in self.excluded and \
+                    not self.text[number - 1].startswith("#"):
                 yield "lines", (number, 1), covered, "never run"
         for place, (true, false) in self.branches.items():
             if place[0] not in self.excluded and place not in self.folded:

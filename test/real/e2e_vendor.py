@@ -24,7 +24,7 @@ OPTIONS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow",
            "-Werror", *dependency_options()]
 
 MAKEFILE = """
-CFLAGS = -std=c99 -O2 %s
+CFLAGS = -std=c99 %s
 program: first.c mini_stream.c $(wildcard mst_p*.c)
 	$(CC) $(CFLAGS) -o $@ $^ -lbearssl -lcrypto -pthread
 """ % " ".join(OPTIONS)
@@ -263,7 +263,7 @@ def test_unit_test(project):
     live = "mst_book_state(&book) == MST_BOOK_LIVE"
     lost = f"({live} || mst_book_reason(&book) == MST_BOOK_RECONNECT)"
     for tls in ("-DMST_NO_TLS", "-UMST_NO_TLS"):
-        cc = " ".join([CC, *OPTIONS, "-std=c99", "-O1", tls,
+        cc = " ".join([CC, *OPTIONS, "-std=c99", tls,
                        "-fsanitize=address,undefined",
                        "-fno-sanitize-recover=all"])
         project.run("sh", "-c", f"{cc} -c m*.c && "

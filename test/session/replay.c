@@ -219,6 +219,8 @@ static void token_errors(void) {
         service_answer(&session.service.token, replies[i], 2,
                        i % 2 == 0 ? MST_ERR_EOF : MST_ERR_RESET);
         session.service.token.delay_ms = 300;
+        session.service.rules.feed_ms = 5000;
+        session.service.rules.beat_ms = 5000;
         played_run(12 * SESSION_MINUTE);
         end_recovered(printed("reply %zu", i), 1);
     }

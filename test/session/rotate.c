@@ -578,9 +578,9 @@ TEST_CASE(test_without_tokens_around_expiry) {
         for (uint32_t lost_s = 10; lost_s < 300; lost_s += 70) {
             begin();
             session.config.flags |= standby ? MST_HOT_STANDBY : 0;
-            session.service.expires_in = 600;
+            session.service.expires_in = 400;
             start();
-            run_changing(440 * 1000);
+            run_changing(240 * 1000);
             session.service.token.status = 503;
             run_changing(lost_s * 1000);
             executions_begin();

@@ -569,18 +569,30 @@ TEST_CASE(test_truncated_token) {
     assert_true(session_until_subscribed(10000));
 }
 
-TEST_CASE(test_forged_record) {
-    session_begin_tls("localhost");
-    session_open();
-    session_forge_record();
-
+/* What the service says instead of a ServerHello. */
+static void expect_hello(const char *what, const void *data, size_t len,
+                         int error) {
     session_begin_tls("localhost");
     session.tls.silent = true;
     session_start();
     session_run(10);
-    mst_mock_write(&session.mock, 0, "HTTP/1.1 400 Bad Request\r\n", 26);
-    session_until_closed("not TLS", 1000, MST_ERR_TLS_PROTOCOL, MST_STATE_TLS);
+    mst_mock_write(&session.mock, 0, data, len);
+    session_until_closed(what, 1000, error, MST_STATE_TLS);
     session_check();
+}
+
+TEST_CASE(test_forged_record) {
+    /* A ServerHello of TLS 1.2 with RSA and RC4, a suite that was not asked
+     * for. */
+    uint8_t hello[47] = {22, 3, 3, 0, 42, 2, 0, 0, 38, 3, 3};
+
+    hello[45] = 5;
+    session_begin_tls("localhost");
+    session_open();
+    session_forge_record();
+    expect_hello("not TLS", "HTTP/1.1 400 Bad Request\r\n", 26,
+                 MST_ERR_TLS_PROTOCOL);
+    expect_hello("suite", hello, sizeof hello, MST_ERR_TLS_HANDSHAKE);
 }
 
 static void begin_that_fails(uint64_t n) {
