@@ -17,7 +17,7 @@ from e2e_blocks import CC, blocks_of
 from tinyproxy import Tinyproxy
 from tls_certificates import OWN, Certificates
 
-AT_ONCE = 1
+AT_ONCE = 3
 
 
 # A program with the skeleton's port, whose clocks and entropy are Linux's.
