@@ -3691,7 +3691,7 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
             book_swap(&levels[0], &levels[n]);
             book_sift_down(levels, n, 0);
         }
-        book_heap(levels, s->count);
+        book_heap(levels, s->count); /* reverses them: the best last */
     }
     /* A dropped level may have given the horizon's price another amount. */
     while (s->count > 0 && book_is_beyond(s, &s->levels[0])) {
