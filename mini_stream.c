@@ -1154,7 +1154,7 @@ static void json_key_add(struct mst_json *j) {
  * 1 for hexadecimal digits, 0 at the end, when j->code is the character. After
  * the first half of a surrogate pair it is 6: a second half must follow. */
 static int json_escape(struct mst_json *j, uint8_t c) {
-    int value = json_hex(c); /* below 0 if this byte may not be here */
+    int value = json_hex(c); /* in the end -1 if this byte may not be here */
 
     if (j->escape == 6) {
         value = c == '\\' ? 0 : -1;
@@ -1818,7 +1818,7 @@ enum message_field {
     FIELD_NONE
 };
 /* The names of enum message_field: the root's, then from FIELD_PRICE on the
- * payload's: numbers, then other texts, then times, then arrays. */
+ * payload's: numbers, which are also a level's, then texts, times, arrays. */
 static const char message_fields[FIELD_NONE][JSON_KEY_WORDS] = {
     "channel", "type", "payload", "channels",  "error",       "price", "amount",
     "market",  "type", "time",    "timestamp", "executed_at", "bids",  "asks",
@@ -2704,8 +2704,11 @@ static int message_close(struct mst_decoder *d) {
     }
     level = &d->shared.levels[top ? d->side : d->count];
     message_level_set(d, level);
-    d->there[d->side] = level->amount_coefficient != 0; /* counts if top */
-    d->count += top ? 0 : 1;
+    if (top) {
+        d->there[d->side] = level->amount_coefficient != 0;
+    } else {
+        d->count++;
+    }
     d->place = MESSAGE_LEVELS;
     return 0;
 }
@@ -3210,7 +3213,8 @@ enum book_phase {
 };
 /* Closer times may be of one moment: some are only in milliseconds. */
 #define BOOK_ALIKE_NS 1000000
-/* A side's unit gives its best price nine digits. Outside these it changes. */
+/* A side's unit gives its best price nine digits, and changes once the price
+ * has fewer units than the least, or as many as the most. */
 #define BOOK_UNITS_DIGITS 9
 #define BOOK_UNITS_LEAST 10000000
 #define BOOK_UNITS_MOST (UINT32_MAX / 2)
@@ -3298,7 +3302,7 @@ static int book_rank(const struct mst_level *a, const struct mst_level *b) {
     return book_key_is_exact(a->key, a->side) ? 0 : book_compare(a, b);
 }
 
-/* Chooses another unit if the side's best price no longer suits it. */
+/* Chooses another unit if it no longer suits the best price, which there is. */
 static void book_measure(struct mst_book_side *s) {
     const struct mst_level *best = &s->levels[s->count - 1];
     uint32_t units = (best->key ^ (0 - (uint32_t)best->side)) / 2;
@@ -3612,7 +3616,8 @@ static void book_heap(struct mst_level *levels, uint32_t count) {
     }
 }
 
-/* Forgets older updates: if only these lacked room, nothing is missing. */
+/* Moves newer updates to the end of the array and forgets the others: if only
+ * these lacked room, nothing is missing. */
 static void book_begin_snapshot(struct mst_book *book, int64_t time_ns) {
     for (struct mst_book_side *s = book->sides; s < book->sides + 2; s++) {
         struct mst_level *newer = s->levels - s->front + book->capacity;
@@ -5624,7 +5629,7 @@ static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
                &(struct mst_trace){.kind = kind, .text = text, .value = value});
 }
 
-/* Traces bytes, but none of a token exchange. */
+/* Traces bytes, but no plaintext of a token exchange. */
 static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
                             const void *data, size_t len) {
     if (link_traces(l, kind) && /* first, as this is called often */
@@ -6668,12 +6673,12 @@ static bool link_flush(struct mst_link *l) {
     return wrote || n != 0;
 }
 
-/* Time until the link does something by itself, ms. An attempt that awaits what
- * another link does is left out: if it is late, that keeps no peer waiting. */
-static uint32_t link_left(const struct mst_link *l, bool awaits) {
+/* Time until the link does something by itself, ms. Without its next attempt if
+ * that awaits what another link does: to be late for it keeps no peer waiting. */
+static uint32_t link_left(const struct mst_link *l, bool without_attempt) {
     uint32_t left = TIMER_NONE;
 
-    if (l->state == MST_STATE_WAIT && !awaits) {
+    if (l->state == MST_STATE_WAIT && !without_attempt) {
         left = link_wait(l);
     } else if (l->state == MST_STATE_IDLE && l->wanted) {
         left = link_held(l);
@@ -7099,7 +7104,8 @@ static int link_cut_memory(struct mst_link *l) {
     return 0;
 }
 
-/* Finds the token of the link's scope in its access, or a free place for it. */
+/* Finds the token of the link's scope in its access, or else the last free
+ * place for one. */
 static int link_share_token(struct mst_link *l) {
     const struct mst_link *other = l->access->links;
 
@@ -7851,7 +7857,7 @@ static void client_choose(struct mst_link *l) {
     l->sending = SEND_FRAME;
 }
 
-/* Before and after a connection: nothing is subscribed, and books are stale. */
+/* There is no open connection: nothing is subscribed, and books are stale. */
 static void client_reset(struct mst_client *c, enum mst_book_reason reason) {
     struct mst_subscription *s = NULL;
 
@@ -8197,11 +8203,12 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
         message_event(event, MST_EVENT_OPEN);
         return 1;
     }
+    if (!c->stream.deaf && client_read_stream(c, event) == 1) {
+        return 1;
+    }
     if (c->stream.deaf) {
         data = transport_received(&l->transport, &len);
         link_took(l, data, len);
-    } else if (client_read_stream(c, event) == 1) {
-        return 1;
     }
     (void)transport_wire_out(&l->transport, &len);
     if (c->stream.failing != 0 && (c->stream.frames & BIT(MST_WS_CLOSE)) == 0 &&

@@ -1235,7 +1235,7 @@ struct mst_resume {
 #define MST_RESUMES 3
 /* What checks a server's certificates: BearSSL, and for extended key usage. */
 struct mst_validator {
-    uint64_t value;     /* of an element's contents, the last eight bytes */
+    uint64_t value;     /* of a length or contents, the last eight bytes */
     uint32_t len, left; /* left: to come, of the length or of the contents */
     uint8_t tag, part, eku, depth;
     uint16_t usage;       /* bytes of extended key usage after the next one */
