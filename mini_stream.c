@@ -6674,7 +6674,7 @@ static bool link_flush(struct mst_link *l) {
 }
 
 /* Time until the link does something by itself, ms. Without its next attempt if
- * that awaits what another link does: to be late for it keeps no peer waiting. */
+ * that awaits what another link does: to be late keeps no peer waiting. */
 static uint32_t link_left(const struct mst_link *l, bool without_attempt) {
     uint32_t left = TIMER_NONE;
 
