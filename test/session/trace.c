@@ -338,6 +338,12 @@ TEST_CASE(test_counts) {
     service_text(&session.service, "{\"channel\":\"new\",\"payload\":{}}");
     session_run(10);
     expect_int("unknown", 1, session_stats()->unknown);
+    /* What follows the close frame counts, too. */
+    mst_close(&session.client);
+    service_bytes(&session.service, "\x88\x02\x03\xE8\x81\x02{}", 8);
+    session_run(1000);
+    expect_int("state", MST_STATE_OFF, session_state());
+    expect_int("in", session.mock.bytes_in, session_stats()->bytes_in);
 }
 
 TEST_CASE(test_high_water) {
