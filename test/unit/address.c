@@ -793,10 +793,9 @@ TEST_CASE(long_texts_of_a_problem_are_cut_between_characters) {
     for (size_t before = MST_TEXT_MAX - 4; before <= MST_TEXT_MAX; before++) {
         for (unsigned form = 0; form < 4; form++) {
             const bool escaped = (form & 1) != 0, more = (form & 2) != 0;
-            const char *body =
-                printed("{\"detail\":\"%0*d%s%s\"}", (int)before, 0,
-                        escaped ? "\\u20ac" : "\xe2\x82\xac",
-                        more ? " and more" : "");
+            const char *body = printed("{\"detail\":\"%0*d%s%s\"}", (int)before,
+                                       0, escaped ? "\\u20ac" : "\xe2\x82\xac",
+                                       more ? " and more" : "");
             const char *expected =
                 printed("%0*d%s%s", (int)before, 0,
                         before + 3 <= MST_TEXT_MAX ? "\xe2\x82\xac" : "",
