@@ -267,10 +267,12 @@ int playback_result(const struct playback *p, int rc) {
         return replay->differs ? EXITS_UNMET : EXITS_LOCAL;
     }
     if (rc == 0 && (p->contents.cut || p->contents.surplus)) {
-        fputs(p->contents.cut
-                  ? "mini-stream: the recording was cut off here\n"
-                  : "mini-stream: damaged: data follows a file's end\n",
-              stderr);
+        char *text =
+            text_new("%s: %s", p->path,
+                     p->contents.cut ? "the recording was cut off here"
+                                     : "damaged: data follows a file's end");
+        playback_say(text);
+        free(text);
         return EXITS_LOCAL;
     }
     return EXITS_OK;

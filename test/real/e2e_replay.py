@@ -360,7 +360,8 @@ def test_crash():
         lab.until(process, '"type":"update"', 200)
         process.kill()
         process.communicate()
-        lab.replay("-f", "json", status=7, text="cut off here")
+        lab.replay("-f", "json", status=7,
+                   text="/r: the recording was cut off here")
         lines = lab.read("again").splitlines()[:-1]
         live = lab.read("live").splitlines()
         check(len(lines) > 50 and lines == live[:len(lines)], len(lines))
@@ -378,8 +379,8 @@ def test_cut():
         for size in (*blocks[:3], len(good) // 2, len(good) - 1):
             lab.write("bad", good[:size])
             for arguments in ((), ("-f", "csv"), ("--raw",), ("-f", "json")):
-                lab.replay(*arguments, status=7, text="cut off here",
-                           recording="bad")
+                lab.replay(*arguments, status=7, recording="bad",
+                           text="/bad: the recording was cut off here")
                 if "csv" in arguments:
                     rows = lab.read("again").decode().splitlines()
                     check(rows[1].startswith("1,1,start,") and ",cut," in
