@@ -615,13 +615,17 @@ TEST_CASE(texts_of_a_record_have_limits) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        for (size_t more = 0; more < 4; more++) {
+        for (unsigned form = 0; form < 8; form++) {
             struct mst_address a;
             bool id = strcmp(cases[i].field, "id") == 0;
-            size_t len = cases[i].max - 2 + (more == 3 ? 300 : more);
+            bool wide = form % 2 != 0; /* the last character has three bytes */
+            size_t more = form / 2;
+            size_t len =
+                cases[i].max - (wide ? 4 : 2) + (more == 3 ? 300 : more);
             const char *body =
-                printed("{\"address\":{%s\"%s\":\"%0*d\\u0041\"}}",
-                        id ? "" : "\"id\":\"i\",", cases[i].field, (int)len, 0);
+                printed("{\"address\":{%s\"%s\":\"%0*d%s\"}}",
+                        id ? "" : "\"id\":\"i\",", cases[i].field, (int)len, 0,
+                        wide ? "\\u20ac" : "\\u0041");
 
             expect_int(cases[i].field, more > 1 ? MST_ERR_MESSAGE_SIZE : 0,
                        read_address(body, strlen(body), &a));
