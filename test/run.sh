@@ -33,7 +33,10 @@ run_one() {
         command=(${RUN:-} "$BUILD/test/$name")
         ;;
     esac
-    timeout -k 10 "$LIMIT_S" "${command[@]}" >"$LOGS/$name" 2>&1 </dev/null
+    # The library does not print, the tests do, and checking that takes a fifth
+    # of their time.
+    ASAN_OPTIONS=check_printf=0 timeout -k 10 "$LIMIT_S" \
+        "${command[@]}" >"$LOGS/$name" 2>&1 </dev/null
     status=$?
     report "$name" "$status" $((SECONDS - begin))
 }

@@ -13,7 +13,7 @@ from e2e import BUILD, Truths, check, milliseconds, run_program, sandbox_of
 
 AT_ONCE = 8
 
-HANDOVERS = 4
+HANDOVERS = 3
 MOMENTS = 10  # the least number of books to compare
 
 

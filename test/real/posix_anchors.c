@@ -437,7 +437,7 @@ TEST_CASE(damage_anywhere_leaves_the_next_one) {
     size_t len = file_read("own.pem", one, sizeof one);
 
     for (size_t i = sizeof "-----BEGIN "; i < len; i++) {
-        for (size_t way = 0; way < sizeof ways; way++) {
+        for (size_t way = i % 2; way < sizeof ways; way += 2) {
             size_t n = way < 2 ? i : len;
 
             memcpy(text, one, n);

@@ -25,7 +25,7 @@
  */
 #include "plan_run.h"
 
-#define PLANS 1000u
+#define PLANS 500u
 #define PLANS_FAILURES 10u /* after this many, no further plan is run */
 
 /* After a plan's end, the longest times until all is well, in ms: */

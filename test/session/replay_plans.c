@@ -10,7 +10,7 @@
 #include "played.h"
 #include "tls_peer.h"
 
-#define REPLAYS 200u
+#define REPLAYS 100u
 
 static struct {
     struct plan plan;

@@ -485,7 +485,7 @@ static void break_at(enum breaking what, uint32_t at) {
 /* At every stage, from before the resolve until after the handover. */
 TEST_CASE(test_break_at_any_time) {
     for (int what = BREAK_OLD; what <= BREAK_CLOSE; what++) {
-        for (uint32_t at = 0; at <= 4000; at += at < 200 ? 20 : 200) {
+        for (uint32_t at = 0; at <= 4000; at += at < 200 ? 20 : 400) {
             break_at((enum breaking)what, at);
         }
     }
@@ -575,7 +575,7 @@ TEST_CASE(test_refused_with_every_token) {
  * other one continues, and all recovers once there are tokens. */
 TEST_CASE(test_without_tokens_around_expiry) {
     for (int standby = 0; standby < 2; standby++) {
-        for (uint32_t lost_s = 10; lost_s < 300; lost_s += 70) {
+        for (uint32_t lost_s = 10; lost_s < 300; lost_s += 140) {
             begin();
             session.config.flags |= standby ? MST_HOT_STANDBY : 0;
             session.service.expires_in = 400;
@@ -586,7 +586,7 @@ TEST_CASE(test_without_tokens_around_expiry) {
             executions_begin();
             execution_push();
             if (standby) {
-                mst_mock_end(&session.mock, (int)(lost_s / 70 % 2),
+                mst_mock_end(&session.mock, (int)(lost_s / 140 % 2),
                              MST_ERR_RESET);
             } else {
                 assert_int_equal(mst_pair_rotate(&session.pair), 0);
@@ -810,7 +810,7 @@ static void wish_check(const char *name, enum wish wish) {
 
 TEST_CASE(test_wishes_at_any_time) {
     for (int wish = 0; wish < WISHES; wish++) {
-        for (uint32_t at = 0; at <= 3800; at += at < 160 ? 20 : 240) {
+        for (uint32_t at = 0; at <= 3800; at += at < 160 ? 20 : 460) {
             const char *name = printed("wish %d, at %u ms", wish, at);
             new_pair();
             seen.live = false;

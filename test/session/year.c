@@ -1,6 +1,6 @@
 /*
  * A long plan (plan.h): a client, or a pair that rotates or is in hot standby,
- * runs unattended for fifty days, or a year (`make year`), in virtual time,
+ * runs unattended for 25 days, or a year (`make year`), in virtual time,
  * with faults of every kind several times a day.
  *
  * Besides the checks of every plan (plans.c): after each fault all is well
@@ -75,8 +75,8 @@ static const struct trouble {
  * occurs per day. (A pair in hot standby is polled twice a second.) */
 static const struct shape {
     unsigned links, flags, rotate_ms, days, times;
-} client = {1, 0, 0, 50, 1}, rotates = {2, 0, 40 * MINUTE, 30, 1},
-  standby = {2, MST_HOT_STANDBY, 0, 6, 3};
+} client = {1, 0, 0, 25, 1}, rotates = {2, 0, 40 * MINUTE, 15, 1},
+  standby = {2, MST_HOT_STANDBY, 0, 3, 3};
 
 static struct {
     const struct shape *shape;

@@ -16,7 +16,7 @@
 
 #define HOST "ws.example"
 #define UNIX_S 1767323045 /* in 2026 */
-#define CASES 2000
+#define CASES 1000
 
 static struct {
     EVP_PKEY *key, *leaf_key;

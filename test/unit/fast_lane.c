@@ -10,7 +10,7 @@
  */
 #include "lanes.h"
 
-#define CASES 100000
+#define CASES 50000
 
 /* ---- Messages ---- */
 

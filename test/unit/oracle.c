@@ -61,7 +61,7 @@ static void bench_close(struct bench *b) {
 }
 
 TEST_CASE(a_book_shows_what_its_oracle_knows) {
-    const uint64_t events = setting("ORACLE_EVENTS", 100000);
+    const uint64_t events = setting("ORACLE_EVENTS", 50000);
     const uint64_t seed = setting("ORACLE_SEED", 1);
     uint64_t event = 0, live = 0;
 
