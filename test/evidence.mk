@@ -19,7 +19,7 @@ EVIDENCE = $(sort $(patsubst test/evidence/%.mk,%,$(wildcard test/evidence/*.mk)
 
 .PHONY: evidence $(EVIDENCE:%=evidence-%)
 
-## All rows of the evidence, a line each (hours; SHORT=1: what CI runs)
+## All rows of the evidence, a line each (hours; SHORT=1: short forms)
 evidence:
 	@MAKE="$(MAKE) --no-print-directory" test/evidence/all.sh $(EVIDENCE)
 
