@@ -203,7 +203,8 @@ async def test_other_channels_and_markets():
         await until_the_end(client)
         beats = [message["payload"]["timestamp"] for message in
                  client.messages if message.get("channel") == "heartbeat"]
-        check(len(beats) in (SECONDS - 1, SECONDS, SECONDS + 1), beats)
+        # Fewer if the machine was too slow to connect at once.
+        check(1 <= len(beats) <= SECONDS + 1, beats)
         check(not client.payloads(BOOK) and not client.payloads(TOP), "others")
         status, _, problem = await asyncio.to_thread(
             client.service.truth, "/executions?market=BTCUSD")

@@ -37,7 +37,8 @@ def losses(client):
 
 
 async def test_lost_updates():
-    options = ("--lose", "4", "--seed", "7")
+    # They begin with the first subscription: both have the same changes.
+    options = ("--lose", "4", "--seed", "7", "--wait")
     # Only one market, so that many changes are few messages.
     async with client_of(*options, rate=150) as first, client_of(
             *options, rate=150) as second:

@@ -114,7 +114,7 @@ async def test_after_the_start():
     async with scripted({"steps": [
             {"faults": {"latency": latency}},
             {"delay_ms": 500, "faults": {"no_answer": {"count": 7}}},
-            {"delay_ms": 2500, "faults": {"clear": True}}]}) as client:
+            {"delay_ms": 8000, "faults": {"clear": True}}]}) as client:
         await active(client, lambda set: "no_answer" in set, "the second")
         both = await faults(client)
         check(set(both) == {"latency", "no_answer"}, both)
@@ -144,16 +144,16 @@ async def test_again_and_again():
     async with scripted({"steps": [
             {"after": "subscribe", "every_ms": 2000, "times": 3,
              "faults": {"garbage": {"text": "[1]"}}}]}) as client:
+        begin = time.monotonic()
         await client.socket.send(json.dumps({
             "type": "subscribe", "channels": entries((BOOK,), ("BTCUSD",))}))
-        times, end = [], time.monotonic() + HANG_S
+        times, end = [], begin + HANG_S
         while len(times) < 3 or time.monotonic() < times[-1] + 3:
             check(time.monotonic() < end, "never: the third")
             if await client.socket.recv() == "[1]":
                 times.append(time.monotonic())
         check(len(times) == 3, "three times")
-        # The times are planned ones, however late they were read.
-        check(times[2] - times[0] > 2, times)
+        check(times[2] - begin > 3.9, "every two seconds")
 
 
 async def test_every_event():
@@ -168,7 +168,7 @@ async def test_every_event():
                         if name == "no_answer" else {})}}
              for event, name in names.items() if event != "start"]
     # The first connection has its token already: that must start nothing.
-    steps[0]["delay_ms"] = 1000
+    steps[0]["delay_ms"] = 5000
     async with scripted({"steps": steps}) as client:
         await active(client, lambda set: set.keys() == {"no_answer"},
                      "connected")

@@ -225,7 +225,7 @@ static void client_begin(const char *ws_url, const char *auth_url, int link) {
                                       .client_secret = "secret",
                                       .flags = MST_ALLOW_PLAIN,
                                       .link = link,
-                                      .resolve_ms = 30,
+                                      .resolve_ms = 500,
                                       .connect_ms = LONG_MS};
 
     assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
