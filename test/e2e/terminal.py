@@ -111,10 +111,13 @@ class Line:
                  **environment}, start_new_session=True)
         os.close(slave)
 
-    def read(self, seconds=HANG_S):
-        """Reads for this time, or to its end. Returns all bytes so far."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+    def read(self, seconds=HANG_S, parts=()):
+        """Reads for this time and until all parts have come, or to its end.
+        Returns all bytes so far."""
+        begin, text = time.monotonic(), b""
+        while (passed := time.monotonic() - begin) < seconds or (
+                passed < HANG_S and not all(part in text for part in parts)):
+            text = b"".join(data for _, data in self.chunks)
             if not select.select([self.master], [], [], 0.05)[0]:
                 continue
             try:

@@ -307,7 +307,6 @@ TEST_CASE(test_answered_in_the_midst) {
         assert_int_equal(session_put(), 0);
         session_run(100);
         if (session.service.puts.count > 1) { /* the whole request was sent */
-            session_end();
             break;
         }
         mst_mock_write(&session.mock, 0, refusal, sizeof refusal - 1);

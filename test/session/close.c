@@ -148,7 +148,6 @@ TEST_CASE(test_close_everywhere) {
             uint64_t calls = session.mock.calls[MST_MOCK_ANY];
             session_run(SESSION_MINUTE);
             expect_int("calls after", calls, session.mock.calls[MST_MOCK_ANY]);
-            session_end();
         }
     }
     unsigned all = 1u << MST_STATE_WAIT | 1u << MST_STATE_TLS |

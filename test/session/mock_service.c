@@ -179,7 +179,7 @@ TEST_CASE(test_tokens) {
     expect_int("tokens", 2, service->tokens);
     PLAY(MST_EXECUTION_DATA, 70, "HTTP_STATUS in token, 503 \n",
          {0, .action = MST_MOCK_TOKEN, .number = 503, .ms = AT(77)});
-    expect_int("attempts", 1, (int)session.mock.connects);
+    expect_int("attempts", 1, session.mock.connects);
     PLAY(MST_EXECUTION_DATA, 900,
          "TOKEN_REFUSED in "
          "token, 401 invalid_client\nTIMEOUT in token, 0 \nopen\n",

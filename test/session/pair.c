@@ -453,7 +453,7 @@ static void expect_closed_calls(const char *name) {
     for (int i = 0; i < 2; i++) {
         const struct mst_link *l = &p->clients[i].link;
         expect_int(name, MST_STATE_OFF, mst_link_state(l));
-        expect_int(name, 0, (int)mst_wants(l));
+        expect_int(name, 0, mst_wants(l));
         (void)mst_next_deadline_ms(l);
     }
     mst_pair_close(p);

@@ -73,7 +73,6 @@ static void expect_nothing_left(const char *name, size_t len, int error) {
             expect_int(name, 3, mst_book_depth(session_book(i), MST_BID));
         }
         session_record_copy(after ? got : expected);
-        session_end();
     }
     expect_text(name, text_get(expected), text_get(got));
 }
@@ -139,7 +138,6 @@ TEST_CASE(test_no_text_of_a_failure_is_null) {
             assert_null(strchr(session.config.ws_url + strlen("wss://"), '/'));
             session_start_all();
             session_run_with(SESSION_MINUTE, texts_are_there);
-            session_end();
         }
     }
     for (enum mst_state stage = MST_STATE_RESOLVE; stage < MST_STATE_OPEN;
@@ -148,7 +146,6 @@ TEST_CASE(test_no_text_of_a_failure_is_null) {
         session_hang(stage);
         session_start();
         session_run_with(SESSION_MINUTE, texts_are_there);
-        session_end();
     }
     assert_true(failures_seen > 20);
 }

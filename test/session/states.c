@@ -292,7 +292,7 @@ TEST_CASE(test_parked_in_every_state) {
             mst_mock_stall(&session.mock, 1, false);
         }
         session_run(10000);
-        expect_int("leads", 1, (int)session.pair.leads);
+        expect_int("leads", 1, session.pair.leads);
         expect_int("parked", MST_STATE_WAIT, at[0]);
         end();
     }

@@ -176,7 +176,6 @@ TEST_CASE(test_slicing) {
     assert_non_null(strstr(text_get(expected), "WS_CLOSED"));
     assert_non_null(strstr(text_get(expected), "unknown"));
     size_t bytes = (size_t)session.mock.bytes_in;
-    session_end();
 
     for (size_t i = 0; i < COUNT(sizes); i++) {
         stream_begin();
@@ -266,7 +265,6 @@ TEST_CASE(test_monotonic_wrap) {
                     text_get(&session.seen.record));
         expect_int("time of the close", closed_ms, session.seen.closed_ms);
         assert_true(session_subscribed());
-        session_end();
     }
 }
 

@@ -34,7 +34,6 @@ TEST_CASE(test_main_job) {
         session_main_job();
         expect_text("events", text_get(expected),
                     text_get(&session.seen.record));
-        session_end();
     }
 }
 

@@ -150,7 +150,7 @@ TEST_CASE(test_trace_of_a_pair) {
     session.service.upgrade.status = 0;
     session_run(SESSION_MINUTE);
     expect_told("1 request 7 subscribe\n");
-    expect_int("leads", 1, (int)session.pair.leads);
+    expect_int("leads", 1, session.pair.leads);
     expect_int("leads", MST_STATE_OPEN, seen.state[1]);
     expect_int("is over", MST_STATE_WAIT, seen.state[0]);
 

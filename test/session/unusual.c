@@ -46,9 +46,9 @@ TEST_CASE(test_a_busy_stream_does_not_hold_up_timers) {
     session.service.rules.never = true;
     expect_int("subscribe", 0, session_wish(MST_EXECUTION_DATA, "LTCUSD"));
     busy(9500);
-    expect_int("not yet", 0, (int)session_stats()->unanswered);
+    expect_int("not yet", 0, session_stats()->unanswered);
     busy(2000);
-    expect_int("deadline", 1, (int)session_stats()->unanswered);
+    expect_int("deadline", 1, session_stats()->unanswered);
     session.service.rules.never = false;
     busy(2000);
     session.service.rules.no_snapshot_of = "BTCUSD";
@@ -82,7 +82,7 @@ TEST_CASE(test_an_answer_that_waits_to_be_read_counts) {
     do {
         mst_mock_advance(&session.mock, 1);
     } while (mst_poll(&session.client, &event) == 1);
-    expect_int("unanswered", 0, (int)session_stats()->unanswered);
+    expect_int("unanswered", 0, session_stats()->unanswered);
 }
 
 /* ---- responses ---- */
@@ -144,8 +144,8 @@ TEST_CASE(test_an_entry_in_any_form_costs_no_more_than_itself) {
         session_wish(MST_EXECUTION_DATA, "BTCUSD");
         session_wish(MST_EXECUTION_DATA, "LTCUSD");
         session_run(20000);
-        expect_int(cases[i].entry, 1, (int)session_stats()->opens);
-        expect_int(cases[i].entry, 0, (int)session_stats()->failures);
+        expect_int(cases[i].entry, 1, session_stats()->opens);
+        expect_int(cases[i].entry, 0, session_stats()->failures);
         expect_int(cases[i].entry, cases[i].text == NULL ? 1 : 0,
                    session.service.lists);
         if (cases[i].text == NULL) {
@@ -184,7 +184,7 @@ TEST_CASE(test_a_refused_list_costs_only_the_audit) {
         session_open();
         session.service.on_request = refused ? NULL : answer_no_list;
         session_run(SESSION_HOUR / 2);
-        expect_int("opens", 1, (int)session_stats()->opens);
+        expect_int("opens", 1, session_stats()->opens);
         assert_in_range(session.service.lists, 50, 65);
     }
 }
@@ -224,7 +224,7 @@ TEST_CASE(test_a_market_in_another_case_is_the_wish) {
                           &session.books[1]);
         }
         session_run(5000);
-        expect_int("failures", 0, (int)session_stats()->failures);
+        expect_int("failures", 0, session_stats()->failures);
         expect_int("book", wishes == 1 ? MST_BOOK_LIVE : MST_BOOK_EMPTY,
                    mst_book_state(&session.books[0]));
         expect_int("error", wishes == 1 ? 0 : MST_ERR_NO_RESULT,
@@ -275,7 +275,7 @@ TEST_CASE(test_garbage_without_end_ends_the_connection) {
                    session.seen.events[MST_EVENT_CLOSED]);
         if (!good) {
             session_expect_closed("garbage", MST_ERR_GARBAGE, MST_STATE_OPEN);
-            expect_int("bad", 100, (int)session_stats()->bad_messages);
+            expect_int("bad", 100, session_stats()->bad_messages);
         }
     }
 }
