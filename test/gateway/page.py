@@ -1,9 +1,8 @@
 """examples/gateway/README.md lists exactly the existing keys of the INI file
-with their defaults, metrics, streams and files.
+with their defaults, metrics and streams.
 
 SPDX-License-Identifier: 0BSD
 """
-import glob
 import os
 import re
 import subprocess
@@ -62,14 +61,6 @@ def test_streams():
         check(f"| `mst.{word}." in text and f"| `mst_{word}` |" in text, word)
     for word in re.findall(r'setup_bucket\(broker, "(\w+)"', setup):
         check(f"| `mst_{word}` |" in text, word)
-
-
-def test_files():
-    text = section("Files")
-    for path in glob.glob(os.path.join(FOLDER, "*.c")):
-        name = os.path.basename(path)
-        check(f"`{name}`" in text or name.startswith("broker_")
-              and "`broker_*.c`" in text, name)
 
 
 def test_exposure():
