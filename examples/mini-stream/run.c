@@ -53,6 +53,7 @@ int run_begin(struct run *run, struct options *options,
     plan->config.flags |= MST_TRACE_ALL;
     plan->config.trace = run_trace;
     plan->config.trace_context = run;
+    signals_catch(); /* before there is a file that a signal would leave */
     if (options->record) {
         if (recorder_open(&run->recorder, options->record,
                           (uint64_t)options->split_mb * 1000000) != 0) {
@@ -81,7 +82,6 @@ int run_begin(struct run *run, struct options *options,
         settings_refused(&options->settings, rc, error);
         return exits_code(rc);
     }
-    signals_catch();
     run->start_ns = clock_ns();
     run->wall_ns = clock_unix_ns() - (int64_t)run->start_ns;
     run->stats_ns = run->start_ns;

@@ -18,7 +18,7 @@
 
 /* No step takes longer than this, in ms; and two looks at
  * the clock are never this far apart. */
-#define PATIENCE_MS 120000u
+#define PATIENCE_MS 300000u
 #define JUMP_MS 3600000u
 
 #define LINKS_MAX 8

@@ -23,7 +23,7 @@ import time
 import zlib
 
 STALL_S = float(os.environ.get("STALL_S", "1"))
-PATIENCE_S = 120.0  # of the other end
+PATIENCE_S = 300.0  # of the other end
 
 SUMS = {}  # of connections that have ended
 ENDED = threading.Condition()

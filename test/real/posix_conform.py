@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
 
 def run_cases(command, *arguments, tls=()):
     """Runs a program with the peer's ports. tls: the peer's certificate, key."""
-    for stall in ("2", "60"):  # more only if this machine is slow
+    for stall in ("3", "20"):  # more only if this machine is slow
         with subprocess.Popen(
                 [sys.executable, "port/conform/peer.py", "127.0.0.1", "0",
                  *tls], env={**os.environ, "STALL_S": stall},
