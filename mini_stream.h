@@ -83,7 +83,7 @@ extern "C" {
 /* A book that is wrong or thin needs a new snapshot: its market is subscribed
  * again. This happens MST_RESYNCS_MAX times in a row (1 or more), then once per
  * MST_RESYNC_EVERY_MS (their product is 24 days at most). The interval doubles,
- * up to a day, as long as the book keeps running thin. */
+ * up to a day, while it runs thin, goes back or has numbers it cannot keep. */
 #ifndef MST_RESYNCS_MAX
 #define MST_RESYNCS_MAX 3
 #endif

@@ -1,6 +1,6 @@
 /*
  * What a program inherits from whoever starts it: descriptors, signals, and
- * limits of files. Shared by all programs here.
+ * limits of files. Shared by tools and servers.
  *
  * SPDX-License-Identifier: 0BSD
  */

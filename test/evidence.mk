@@ -1,6 +1,6 @@
 # The evidence: a target for each row of the table in test/evidence/README.md.
 # Each row has a file NAME.mk in test/evidence/ with the target evidence-NAME,
-# which calls $(row). SHORT=1 asks for the form that CI runs.
+# which calls $(row). SHORT=1 asks for the short form.
 # SPDX-License-Identifier: 0BSD
 
 row = @SHORT=$(SHORT) test/evidence/row.sh $(@:evidence-%=%)

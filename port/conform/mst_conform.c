@@ -18,13 +18,16 @@
 
 /* No step takes longer than this, in ms; and two looks at
  * the clock are never this far apart. */
-#define PATIENCE_MS 300000u
+#define PATIENCE_MS 140000u
 #define JUMP_MS 3600000u
+
+/* A sleep that the port should end takes less than this. */
+#define WOKEN_MS 50000u
 
 #define LINKS_MAX 8
 
-/* Bytes that a peer sends if several links are in use, and if one is; a receive
- * buffer grows only while it is read. */
+/* Bytes that a peer sends if several links are in use, and the most that it
+ * sends to be read by one. */
 #define SOME 20000u
 #define MORE 8000000u
 
@@ -63,8 +66,14 @@ static uint32_t now(struct run *r) {
     return r->last;
 }
 
-static void rest(const struct run *r) {
+/* Sleeps. If the port is to wake the program, a sleep ends before its time. */
+static void rest(struct run *r) {
+    uint32_t begin = now(r);
+
     (r->woken ? r->c->wait_woken : r->c->wait)(r->c->context);
+    if (r->woken && now(r) - begin >= WOKEN_MS) {
+        fail(r, "the port did not wake the program");
+    }
 }
 
 static uint8_t pattern(uint32_t at) {

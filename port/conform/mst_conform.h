@@ -32,7 +32,7 @@ struct mst_conform {
 
     /* Lets the port's network stack work, and sleeps for a ms or so. */
     void (*wait)(void *context);
-    /* Sleeps until the port wakes this thread, at most a minute; NULL if the
+    /* Sleeps until the port wakes this thread, or for a minute; NULL if the
      * port does not wake it. */
     void (*wait_woken)(void *context);
     /* Called after each case: why is NULL if it passed. */

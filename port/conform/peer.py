@@ -23,7 +23,7 @@ import time
 import zlib
 
 STALL_S = float(os.environ.get("STALL_S", "1"))
-PATIENCE_S = 300.0  # of the other end
+PATIENCE_S = 140.0  # of the other end
 
 SUMS = {}  # of connections that have ended
 ENDED = threading.Condition()
@@ -33,7 +33,7 @@ BLOCK = bytes((at ^ at >> 8) & 255 for at in range(65536))
 
 
 def pattern(begin, end):
-    """The pattern from a multiple of a block, up to a block of it."""
+    """At most a block of the pattern, from a multiple of its length to end."""
     high = begin >> 16 & 255
     return BLOCK.translate(bytes(high ^ low for low in range(256)))[:end - begin]
 

@@ -117,7 +117,8 @@ class Line:
         begin, text = time.monotonic(), b""
         while (passed := time.monotonic() - begin) < seconds or (
                 passed < HANG_S and not all(part in text for part in parts)):
-            text = b"".join(data for _, data in self.chunks)
+            if parts:
+                text = b"".join(data for _, data in self.chunks)
             if not select.select([self.master], [], [], 0.05)[0]:
                 continue
             try:
@@ -125,7 +126,9 @@ class Line:
             except OSError:  # the other end is closed
                 break
             self.chunks.append((time.monotonic(), data))
-        return b"".join(data for _, data in self.chunks)
+        text = b"".join(data for _, data in self.chunks)
+        check(all(part in text for part in parts), text)
+        return text
 
     def most_in_a_second(self):
         """The most bytes read in the second after any read. Bytes written since

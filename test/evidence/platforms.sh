@@ -30,7 +30,7 @@ tls=("${openssl[@]}" session/access session/address session/clock
 
 # Shortens long tests for an emulator.
 [ -z "${SHORT:-}" ] || export YEAR_DAYS=7
-export YEAR_DAYS=${YEAR_DAYS:-35} PLANS=${PLANS:-500} REPLAYS=${REPLAYS:-50} \
+export YEAR_DAYS=${YEAR_DAYS:-15} PLANS=${PLANS:-250} REPLAYS=${REPLAYS:-50} \
     HOSTILE=${HOSTILE:-500} JSON_CASES=${JSON_CASES:-2000} \
     ORACLE_EVENTS=${ORACLE_EVENTS:-10000} \
     FAST_LANE_CASES=${FAST_LANE_CASES:-20000}

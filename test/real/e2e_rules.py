@@ -169,11 +169,11 @@ async def test_heartbeats(client):
                     for each in c.messages[1:]]
         pauses[:] = [(late[0] - early[0]) / 1e9
                      for early, late in zip(times, times[1:])]
-        return sum(pause < 2 for pause in pauses) > 1  # later: a slow machine
+        return sum(0.9 < pause < 2 for pause in pauses) > 2  # or it is slow
 
     await client.until(some_in_time, "heartbeats")
     check(all(each[1] == 9 for each in times), "nanoseconds")
-    check(min(pauses) > 0.9, pauses)
+    check(sum(pauses) > 0.9 * len(pauses), pauses)
     check(all(set(each) == {"channel", "payload"} and
               each["channel"] == "heartbeat" and
               set(each["payload"]) == {"timestamp"}

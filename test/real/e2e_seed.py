@@ -109,6 +109,6 @@ async def test_from_wherever_a_client_joins():
             both = [common(first, second, market) for market in MARKETS]
             if all(len(early) > 100 for early, _ in both):
                 break
-        for early, late in both:
-            check(len(early) > 100, f"{len(early)} in common")
-            check(early == late, "the same")
+        for market, (early, late) in zip(MARKETS, both):
+            check(len(early) > 100, f"{market}: {len(early)} in common")
+            check(early == late, market)

@@ -274,11 +274,14 @@ def test_garbage_without_end(sandbox):
     context.load_cert_chain(f"{sandbox.state}/server.pem",
                             f"{sandbox.state}/server-key.pem")
     with Server(serve) as server:
+        begin_s = time.monotonic()
         done = sandbox.run("stream", "--ws-url",
                            f"wss://localhost:{server.port}", "--format", "json",
                            "--fail-on-disconnect", "BTCUSD")
+        passed_s = time.monotonic() - begin_s
     things = [json.loads(line) for line in done.stdout.splitlines()]
     told = [each for each in things if each["type"] in ("book", "error")]
     rest = [each["count"] for each in things if each["type"] == "left_out"]
+    check(len(rest) <= 2 + passed_s / 10, f"{len(rest)} in {passed_s} s")
     check(len(told) < 150 * len(rest), f"{len(told)} lines, {done.stderr}")
     check(sum(rest) > 4000, f"{rest} of {len(things)}")

@@ -341,7 +341,7 @@ static bool found;
 /* The port does not wake the program, which waits for its own time to end. */
 static void oversleep(void *context) {
     (void)context;
-    mst_mock_advance(&mock, 400000);
+    mst_mock_advance(&mock, 60000);
 }
 
 static void report_wrong(void *context, const char *name, const char *why) {

@@ -485,7 +485,7 @@ static void break_at(enum breaking what, uint32_t at) {
 /* At every stage, from before the resolve until after the handover. */
 TEST_CASE(test_break_at_any_time) {
     for (int what = BREAK_OLD; what <= BREAK_CLOSE; what++) {
-        for (uint32_t at = 0; at <= 4000; at += at < 200 ? 20 : 400) {
+        for (uint32_t at = 0; at <= 4000; at += at < 200 ? 20 : 380) {
             break_at((enum breaking)what, at);
         }
     }
@@ -810,7 +810,7 @@ static void wish_check(const char *name, enum wish wish) {
 
 TEST_CASE(test_wishes_at_any_time) {
     for (int wish = 0; wish < WISHES; wish++) {
-        for (uint32_t at = 0; at <= 3800; at += at < 160 ? 20 : 460) {
+        for (uint32_t at = 0; at <= 3800; at += at < 160 ? 20 : 455) {
             const char *name = printed("wish %d, at %u ms", wish, at);
             new_pair();
             seen.live = false;

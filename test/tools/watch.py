@@ -379,15 +379,19 @@ def test_countdown(desk):
     terminal.until_has("BTCUSD  STALE", "ETHUSD  STALE",
                        "connection lost", "live 0/2", "s ago")
     check("no errors" not in terminal.text(), terminal.text())
-    first = terminal.until("counting from 3 or more", lambda text: (
-        left := seconds(" next attempt in", text)) >= 3 and left)
-    text = terminal.until("counting down", lambda text: text if
-                          0 <= seconds(" next attempt in", text) < first
-                          else "")
-    # Both show whole seconds, one rounded down, the other up.
-    check(seconds("STALE for", text) >=
-          first - seconds(" next attempt in", text) - 1, text)
-    check("connection refused" in text, text)
+    seen = [terminal.until("counting from 3 or more", lambda text: (
+        left := seconds(" next attempt in", text)) >= 3 and left)]
+
+    def counted(text):
+        left = seconds(" next attempt in", text)
+        if 0 <= left < seen[-1]:
+            seen.append(left)
+            # Both show whole seconds, one rounded down, the other up.
+            check(seconds("STALE for", text) >= seen[0] - left - 1, text)
+            check("connection refused" in text, text)
+        return len(seen) > 1 and left != seen[-1] or left == 1
+
+    terminal.until("counting down to the next attempt", counted)
     terminal.keys("q")
     terminal.ended()
 

@@ -147,7 +147,7 @@ static uint64_t work_of(void (*reads)(const uint8_t *, size_t, size_t),
  * cost per byte. */
 static void expect_linear(void (*reads)(const uint8_t *, size_t, size_t),
                           const struct grown *g) {
-    static const size_t lengths[] = {90, 6000}, steps[] = {1, 100, SIZE_MAX};
+    static const size_t lengths[] = {90, 8000}, steps[] = {1, 100, SIZE_MAX};
 
     for (size_t i = 0; i < COUNT(lengths); i++) {
         size_t n = lengths[i] / strlen(g->unit);

@@ -3,7 +3,7 @@
  * event it shows exactly what a book that keeps all levels has, down to its
  * horizon.
  *
- * ORACLE_EVENTS: the number of events (100,000); ORACLE_SEED: their seed (1).
+ * ORACLE_EVENTS: the number of events (50,000); ORACLE_SEED: their seed (1).
  *
  * SPDX-License-Identifier: 0BSD
  */
