@@ -117,8 +117,7 @@ class Line:
         begin, text = time.monotonic(), b""
         while (passed := time.monotonic() - begin) < seconds or (
                 passed < HANG_S and not all(part in text for part in parts)):
-            if parts:
-                text = b"".join(data for _, data in self.chunks)
+            text = b"".join(data for _, data in self.chunks)
             if not select.select([self.master], [], [], 0.05)[0]:
                 continue
             try:

@@ -132,10 +132,9 @@ class Tool(Reader):
             self.process.kill()
 
     def take(self, line):
-        if " gap - " in line:
-            return  # the books show it as well
-        if not line.endswith("\n"):
-            return  # the last one, cut by the signal if this machine is slow
+        # The books show a gap as well. The signal may cut the last line.
+        if " gap - " in line or not line.endswith("\n"):
+            return
         if " market_data " in line:
             match = BOOK_LINE.fullmatch(line)
             check(match, f"line {line[:200]!r}")

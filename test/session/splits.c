@@ -279,7 +279,6 @@ static bool is_same(const struct vector *v, const char *expected) {
         }
         expect_text(text_get(&name), expected, text_get(&got));
     }
-    session_end();
     text_free(&got);
     text_free(&name);
     splits_count(0, 1);
@@ -322,7 +321,6 @@ static void split(const struct vector *v) {
     tell(v, &expected);
     size_t at = find(v);
     size_t end = v->where == WHOLE_SESSION ? cut.read.len : at + v->len;
-    session_end();
     splits_count(1, 0);
     for (size_t i = at > 0 ? at : 1; i <= end && same; i += step) {
         cut.count = 1;
