@@ -81,11 +81,6 @@ export -f run_one report
 [ $# -gt 0 ] || rm -rf "$LOGS" # else only those of the tests that are named
 mkdir -p "$LOGS"/{unit,session,real,fuzz,field,tools,gateway,page}
 
-no_test() {
-    echo "test/run.sh: there is no test '$1'" >&2
-    exit 2
-}
-
 # tests_in FOLDER...: the tests' names. A program run_... is no test: a script
 # runs it.
 tests_in() {
@@ -102,9 +97,11 @@ for name in "$@"; do
     unit | session | real | fuzz | field | tools | gateway | page)
         mapfile -t -O "${#names[@]}" names < <(tests_in "$name")
         ;;
-    *..* | /*) no_test "$name" ;;
     *)
-        [ -e "test/$name" ] || [ -e "test/$name.c" ] || no_test "$name"
+        if [[ $name == *..* || ! -e test/$name && ! -e test/$name.c ]]; then
+            echo "test/run.sh: there is no test '$name'" >&2
+            exit 2
+        fi
         names+=("$name")
         ;;
     esac

@@ -27,7 +27,8 @@ struct mst_conform {
                            * MST_ERR_PROXY_GATEWAY, and a reset may arrive as
                            * an ordinary end */
     uint32_t much;        /* bytes: more than all buffers on the way hold, such
-                           * as 100,000 on a board, 8,000,000 on a desktop */
+                           * as 100,000 on a board, 8,000,000 on a desktop. Of
+                           * more, only 8,000,000 are read */
     bool tls;             /* the peer uses TLS, and the port does it itself */
 
     /* Lets the port's network stack work, and sleeps for a ms or so. */

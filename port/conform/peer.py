@@ -28,14 +28,15 @@ PATIENCE_S = 140.0  # of the other end
 SUMS = {}  # of connections that have ended
 ENDED = threading.Condition()
 
-
+# The pattern up to where the third byte of the place changes.
 BLOCK = bytes((at ^ at >> 8) & 255 for at in range(65536))
 
 
 def pattern(begin, end):
     """At most a block of the pattern, from a multiple of its length to end."""
     high = begin >> 16 & 255
-    return BLOCK.translate(bytes(high ^ low for low in range(256)))[:end - begin]
+    block = BLOCK.translate(bytes(high ^ low for low in range(256)))
+    return block[:end - begin]
 
 
 def read(connection, size):

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Checks the length of the README and the guides, and that the reference names
-# every error. real/e2e_blocks.py tests their blocks of code.
+# Checks the length of the README and the guides, that the reference names every
+# error, and that each folder's page names what is in the folder.
+# real/e2e_blocks.py tests their blocks of code.
 # SPDX-License-Identifier: 0BSD
 set -eu
 cd "$(dirname "$0")/../.."
@@ -39,5 +40,13 @@ for name in $errors; do
         echo "$reference does not name $name" >&2
         status=1
     fi
+done
+for folder in examples port test; do
+    for name in $(git ls-files "$folder" | cut -d/ -f2 | grep -vx README.md | sort -u); do
+        if ! grep -qF -- "${name%.h}" "$folder/README.md"; then
+            echo "$folder/README.md does not name $name" >&2
+            status=1
+        fi
+    done
 done
 [ "$status" -eq 0 ] && [ -n "$errors" ]
