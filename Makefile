@@ -138,7 +138,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all packages demo test test-ports test-tools test-gateway test-page tests year objects lint tidy size bench \
+.PHONY: all packages demo test test-ports test-tools test-gateway test-page test-package tests year objects lint tidy size bench \
 	bench-broker bench-gateway bench-sandbox \
 	count oracle plans windows windows-programs format help clean
 
@@ -202,6 +202,12 @@ test-page:
 	@test/packages.sh build tool sandbox page
 	$(again) $(BUILD)/sandbox $(BUILD)/mini-stream
 	@test/run.sh page
+
+## The library in others' builds, make install and dist, code in documents; installs what is missing
+test-package:
+	@test/packages.sh build tool sandbox install test package
+	$(again) all
+	@test/run.sh package
 
 ## A session through a year of outages in virtual time
 year:

@@ -48,27 +48,27 @@ mosquitto-clients     command:mosquitto_sub broker          and its consumer
 systemd               command:systemd-analyze broker          judges the unit
 strace                command:strace      broker          what a gateway calls
 openssl               command:openssl     broker,test,bench,firmware,cross TLS, keys
-help2man              command:help2man    install,test    makes the manual pages
-doxygen               command:doxygen     docs,test       header pages
+help2man              command:help2man    install,package makes the manual pages
+doxygen               command:doxygen     docs,package    header pages
 libcmocka-dev         header:cmocka.h     test            test framework
 iproute2              command:ip          test,firmware   networks of the tests
 libmbedtls-dev        header:mbedtls/ssl.h test            TLS of another port
 curl                  command:curl        test            another client of HTTP
 jq                    command:jq          test,bench      JSON lines
-man-db                command:man         test            shows them
-bash-completion       none                test            the tool's completion
-zsh                   command:zsh         test            completes words, too
-fish                  command:fish        test            completes words, too
+man-db                command:man         package         shows them
+bash-completion       none                package         the tool's completion
+zsh                   command:zsh         package         completes words, too
+fish                  command:fish        package         completes words, too
 locales               none                test            a Turkish one
-cmake                 command:cmake       test            builds somebody's project
-g++                   command:g++         test,bench      C++ compiler
+cmake                 command:cmake       package         builds somebody's project
+g++                   command:g++         package,bench   C++ compiler
 python3-websockets    python:websockets   test,page,firmware WebSocket peer
 node-ws               none                test,bench      WebSocket client
 tinyproxy-bin         command:tinyproxy   test,cross      HTTP proxy
-meson                 command:meson       ports           builds somebody's project
-ninja-build           command:ninja       ports           for it
-python3-kconfiglib    python:kconfiglib   ports           reads Kconfig
-python3-yaml          python:yaml         ports           reads the manifests
+meson                 command:meson       package         builds somebody's project
+ninja-build           command:ninja       package         for it
+python3-kconfiglib    python:kconfiglib   package         reads Kconfig
+python3-yaml          python:yaml         package         reads the manifests
 chromium              command:chromium    page            opens the sandbox's page
 chromium-driver       command:chromedriver page            drives it
 python3-selenium      python:selenium     page            the same for Python

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """The suites of RFC 6455 and of sessions, once for each port that the tool can
 be given: three kinds of TLS, each with and without an HTTP proxy (tinyproxy)
-between; and mbedTLS, the port for RTOS sockets, and the build systems of
-others.
+between; and mbedTLS, and the port for RTOS sockets.
 
 Usage: ports.py [PART_OF_A_NAME...]     (a port's or a suite's; default: all)
 BUILD: where the programs are (default: build).
@@ -30,8 +29,7 @@ OTHERS = [("BearSSL over sockets", SUITES,
                os.environ.get("BUILD", "build"), "sockets")}),
           ("mbedTLS over posix", (*SUITES, "interop_openssl.py"),
            {"MINI_STREAM_TLS": "openssl", "BUILD": os.path.join(
-               os.environ.get("BUILD", "build"), "mbedtls")}),
-          ("packages", ("run_packages.py",), {})]
+               os.environ.get("BUILD", "build"), "mbedtls")})]
 
 
 def run(name, script, environment):

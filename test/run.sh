@@ -20,8 +20,8 @@ export LOGS
 
 # These start first, so that the run does not end with one of them alone: those
 # that took longest, by the seconds in the results.
-longest=(real/e2e_{faults,blocks,package}.py real/posix_conform.py
-    real/e2e_{vendor,replay,openssl,formats,play,names,rules,put,rotate}.py
+longest=(real/e2e_faults.py real/posix_conform.py
+    real/e2e_{replay,openssl,formats,play,names,rules,put,rotate}.py
     session/{replay,rotate,replay_plans,year,mbedtls,plans})
 
 run_one() {
@@ -79,7 +79,7 @@ report() {
 export -f run_one report
 
 [ $# -gt 0 ] || rm -rf "$LOGS" # else only those of the tests that are named
-mkdir -p "$LOGS"/{unit,session,real,fuzz,field,tools,gateway,page}
+mkdir -p "$LOGS"/{unit,session,real,fuzz,field,tools,gateway,page,package}
 
 # tests_in FOLDER...: the tests' names. A program run_... is no test: a script
 # runs it.
@@ -94,7 +94,7 @@ names=()
 for name in "$@"; do
     name=${name#./} name=${name#test/} name=${name%/} name=${name%.c}
     case $name in
-    unit | session | real | fuzz | field | tools | gateway | page)
+    unit | session | real | fuzz | field | tools | gateway | page | package)
         mapfile -t -O "${#names[@]}" names < <(tests_in "$name")
         ;;
     *)

@@ -45,6 +45,7 @@ BUILD = os.environ.get("BUILD", "build")
 RUN = os.environ.get("RUN", "").split()
 SANDBOX = os.path.join(BUILD, "sandbox")
 TOOL = os.path.join(BUILD, "mini-stream")
+CC = os.environ.get("CC", "cc")
 HANG_S = 300  # the longest wait for one thing: longer is a hang
 # The exit statuses of mini-stream.
 OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL = 0, 2, 3, 4, 5, 6, 7

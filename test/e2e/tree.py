@@ -1,7 +1,9 @@
-"""The files of the project, and a copy of them to work in.
+"""The files of the project, the blocks of code in its documents, and a copy of
+the files to work in.
 
 SPDX-License-Identifier: 0BSD
 """
+import collections
 import contextlib
 import glob
 import os
@@ -26,6 +28,35 @@ def tracked():
             for folder, _, names in os.walk(".")
             if not re.search(r"^\./build(/|$)|/__pycache__$", folder)
             for name in names]
+
+
+Block = collections.namedtuple("Block", "document line kind how text")
+
+
+def blocks_of(document):
+    """The blocks of a document. Indented ones have the kind "indented"."""
+    found = []
+    lines, indent, kind, begin = None, 0, [], 0  # of the current block
+    before = ""
+    with open(document, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            fence = re.match(r"( *)```(.*)", line)
+            if lines is not None:
+                if fence:
+                    text = "".join(lines)
+                    found.append(Block(document, begin, *kind, text))
+                    lines = None
+                else:
+                    lines.append(line[indent:] if line.strip() else "\n")
+            elif fence:
+                indent = len(fence[1])
+                kind = (fence[2].split(" ", 1) + [""])[:2]
+                begin, lines = number, []
+            elif line.startswith("    ") and not before.strip():
+                found.append(Block(document, number, "indented", "", line))
+            before = line
+    check(lines is None, f"{document}: a block has no end")
+    return found
 
 
 class Copy(tempfile.TemporaryDirectory):

@@ -1,5 +1,5 @@
 /*
- * Declarations for the pieces of programs in the pages. real/e2e_blocks.py
+ * Declarations for the pieces of programs in the pages. package/blocks.py
  * compiles each piece after this header.
  *
  * SPDX-License-Identifier: 0BSD

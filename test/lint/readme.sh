@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks the length of the README and the guides, that the reference names every
 # error, and that each folder's page names what is in the folder.
-# real/e2e_blocks.py tests their blocks of code.
+# package/blocks.py tests their blocks of code.
 # SPDX-License-Identifier: 0BSD
 set -eu
 cd "$(dirname "$0")/../.."

@@ -11,8 +11,8 @@ import tempfile
 import time
 
 from e2e import HANG_S, check, read_file, refusal, wait_for
-from e2e_blocks import blocks_of
 from stream_client import BOOK, Decimal, client_of, connected, entries
+from tree import blocks_of
 
 README = "examples/sandbox/README.md"
 

@@ -12,11 +12,11 @@ import subprocess
 import sys
 import tempfile
 
-from e2e import (BUILD, RUN, check, dependency_options, run_program,
+from e2e import (BUILD, CC, RUN, check, dependency_options, run_program,
                  write_file)
-from e2e_blocks import CC, blocks_of
 from tinyproxy import Tinyproxy
 from tls_certificates import OWN, Certificates
+from tree import blocks_of
 
 AT_ONCE = 3
 

@@ -1,6 +1,6 @@
 /*
  * Stand-in for FreeRTOS's headers: declares what mst_sockets_freertos.h uses,
- * to compile it on a host (test/real/run_packages.py). With freertos.c it also
+ * to compile it on a host (test/package/systems.py). With freertos.c it also
  * runs there, over lwIP (test/lwip/tap.c).
  *
  * SPDX-License-Identifier: 0BSD

@@ -1,7 +1,7 @@
 /*
  * Stand-in for the headers of lwIP's sockets: declares what
  * mst_sockets_freertos.h and the port use, to compile them on a host
- * (test/real/run_packages.py).
+ * (test/package/systems.py).
  *
  * SPDX-License-Identifier: 0BSD
  */

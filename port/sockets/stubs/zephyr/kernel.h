@@ -1,6 +1,6 @@
 /*
  * Stand-in for Zephyr's headers: declares what mst_sockets_zephyr.h and the
- * port use, to compile them on a host (test/real/run_packages.py).
+ * port use, to compile them on a host (test/package/systems.py).
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -1,5 +1,5 @@
 """What others get of the project: the pages of the header, what make install
-adds besides the library (which e2e_vendor.py tests), and the archive with its
+adds besides the library (which vendor.py tests), and the archive with its
 SPDX list, which builds without a network.
 
 SPDX: this checks the fields that version 2.3 requires, and their contents,

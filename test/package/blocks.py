@@ -23,7 +23,6 @@ CC: the compiler; BEARSSL_DIR, JSMN_DIR: the folders of BearSSL and jsmn.h, if
 they are not the system's.
 SPDX-License-Identifier: 0BSD
 """
-import collections
 import os
 import re
 import shlex
@@ -32,11 +31,10 @@ import subprocess
 import tempfile
 import threading
 
-from e2e import (BUILD, TOOL, check, dependency_options, environment_with,
+from e2e import (BUILD, CC, TOOL, check, dependency_options, environment_with,
                  in_time, read_file, sandbox_of, write_file)
-from tree import Copy, Shell, tracked
+from tree import Copy, Shell, blocks_of, tracked
 
-CC = os.environ.get("CC", "cc")
 CFLAGS = ["-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic",
           "-Wconversion", "-Werror", "-x", "c", "-I.", "-Itest/lib",
           *(f"-Iport/{port}" for port in ("posix", "primitives", "proxy",
@@ -44,35 +42,6 @@ CFLAGS = ["-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic",
           *dependency_options()]
 PIECE = "-Wno-unused"  # its results are used outside the block
 WORDS = {"cd", "export", "until", "do", "done", "[", "exec", "wait"}
-
-Block = collections.namedtuple("Block", "document line kind how text")
-
-
-def blocks_of(document):
-    """The blocks of a document. Indented ones have the kind "indented"."""
-    found = []
-    lines, indent, kind, begin = None, 0, [], 0  # of the current block
-    before = ""
-    with open(document, encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            fence = re.match(r"( *)```(.*)", line)
-            if lines is not None:
-                if fence:
-                    text = "".join(lines)
-                    found.append(Block(document, begin, *kind, text))
-                    lines = None
-                else:
-                    lines.append(line[indent:] if line.strip() else "\n")
-            elif fence:
-                indent = len(fence[1])
-                kind = (fence[2].split(" ", 1) + [""])[:2]
-                begin, lines = number, []
-            elif line.startswith("    ") and not before.strip():
-                found.append(Block(document, number, "indented", "", line))
-            before = line
-    check(lines is None, f"{document}: a block has no end")
-    return found
-
 
 def place(block):
     return f"{block.document}:{block.line}"

@@ -2,7 +2,7 @@
 Meson build a program that streams from the sandbox. The manifests of ESP-IDF,
 Zephyr and PlatformIO are only checked: they must be well-formed and name
 existing files. The port for RTOS sockets is only compiled for Zephyr and
-FreeRTOS, with stand-ins for their headers. Run by ports.py.
+FreeRTOS, with stand-ins for their headers.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -15,11 +15,11 @@ import shutil
 import kconfiglib
 import yaml
 
-import e2e_vendor
-from e2e import check, equal, read_file
-from e2e_vendor import CC, CXX, OPTIONS
+import vendor
+from e2e import CC, check, equal, read_file
+from vendor import CXX, OPTIONS
 
-Project = e2e_vendor.Project  # the tests' parameter
+Project = vendor.Project  # the tests' parameter
 ROOT = os.getcwd()
 INSTALL = os.path.join(ROOT, "port/install")
 SOCKETS = os.path.join(ROOT, "port/sockets")

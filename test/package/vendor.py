@@ -14,11 +14,10 @@ import subprocess
 import tempfile
 import threading
 
-from e2e import (BUILD, HANG_S, check, dependency_options, read_file,
+from e2e import (BUILD, CC, HANG_S, check, dependency_options, read_file,
                  run_program, sandbox_of, write_file)
 
 AT_A_TIME = threading.Lock()  # only one make at a time in the folder BUILD
-CC = os.environ.get("CC", "cc")
 CXX = os.environ.get("CXX", "c++")
 OPTIONS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow",
            "-Werror", *dependency_options()]
