@@ -24,7 +24,9 @@ SUITES = ("e2e_faults.py", "e2e_stream.sh", "interop_stream.py")
 TLS = {"BearSSL": "bearssl", "BearSSL with primitives": "fast",
        "OpenSSL": "openssl"}
 # Other names, their suites and environment.
-OTHERS = [("BearSSL over sockets", SUITES,
+OTHERS = [("OpenSSL over posix", ("e2e_put.py", "e2e_proxy.py", "e2e_demo.sh"),
+           {"MINI_STREAM_TLS": "openssl"}),
+          ("BearSSL over sockets", SUITES,
            {"MINI_STREAM_TLS": "bearssl", "BUILD": os.path.join(
                os.environ.get("BUILD", "build"), "sockets")}),
           ("mbedTLS over posix", (*SUITES, "interop_openssl.py"),

@@ -21,7 +21,7 @@ export LOGS
 # These start first, so that the run does not end with one of them alone: those
 # that took longest, by the seconds in the results.
 longest=(real/e2e_faults.py real/posix_conform.py
-    real/e2e_{replay,openssl,formats,play,names,rules,put,rotate}.py
+    real/e2e_{replay,formats,play,names,rules,put,rotate}.py
     session/{replay,rotate,replay_plans,year,mbedtls,plans})
 
 run_one() {

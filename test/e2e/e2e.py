@@ -78,13 +78,14 @@ def equal(one, other, what=""):
 def wait_for(condition, what, seconds=HANG_S, process=None):
     """Returns the condition's result once it is true. Fails if the process ends
     first, or after these seconds."""
-    end = time.monotonic() + seconds
+    end, pause_s = time.monotonic() + seconds, 0.01
     while True:
         over = time.monotonic() > end or process and process.poll() is not None
         if result := condition():
             return result
         check(not over, f"never: {what() if callable(what) else what}")
-        time.sleep(0.02)
+        time.sleep(pause_s)
+        pause_s = min(1.2 * pause_s, 0.1)
 
 
 def write_file(path, text, mode=None):

@@ -1,27 +1,12 @@
-"""The tool with --tls openssl: some end-to-end tests once more with OpenSSL,
-and the places from which this setting can come.
+"""The tool with --tls openssl: the places from which this setting can come.
+../ports.py runs other tests with OpenSSL.
 
 SPDX-License-Identifier: 0BSD
 """
 import os
 import re
-import sys
 
-from e2e import check, run_program, write_file
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def again(name):
-    """Runs a script of this folder with OpenSSL."""
-    command = [sys.executable, sys.argv[0]] if name.endswith(".py") else []
-    run = run_program(*command, os.path.join(HERE, name), timeout=None,
-                      env={**os.environ, "MINI_STREAM_TLS": "openssl"})
-    check(run.returncode == 0, run.stdout + run.stderr)
-
-
-TESTS = [(name, again, f"e2e_{name}.{kind}")
-         for name, kind in (("put", "py"), ("proxy", "py"), ("demo", "sh"))]
+from e2e import check, write_file
 
 
 def refused(sandbox, *arguments, **variables):
