@@ -25,5 +25,5 @@ evidence-mutants:
 		MUTANT_LONG="clang-19 $(mutant_long) -w" \
 		MUTANT_FLAGS="$(call flags,test/unit)" \
 		MUTANT_LIBS="$(BASE_LIBS) $(primitives_libs) \
-			$(call libs,$(TEST_MODULES))" \
+			$(call libs,$(TEST_MODULES)) $(MBEDTLS_LIBS)" \
 		$(PYTHON) test/evidence/mutants.py
