@@ -166,7 +166,7 @@ test:
 
 ## The suites of RFC 6455 and of sessions, once for each port that runs here
 test-ports:
-	@test/packages.sh build tool sandbox test ports lwip
+	@test/packages.sh build tool sandbox test lwip
 	$(again) all firmware-sources
 	$(again) $(TAPS) $(BUILD)/sockets/mini-stream \
 		$(BUILD)/mbedtls/mini-stream
@@ -205,7 +205,7 @@ test-page:
 
 ## The library in others' builds, make install and dist, code in documents; installs what is missing
 test-package:
-	@test/packages.sh build tool sandbox install test package
+	@test/packages.sh build tool sandbox test package install
 	$(again) all
 	@test/run.sh package
 
