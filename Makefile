@@ -62,13 +62,13 @@ flags-port/openssl = -std=c99 $(call system,openssl)
 flags-port/lwip = $(firmware_clang)
 flags-port/semihosting = $(firmware_clang)
 flags-port/windows = $(windows_clang)
-TEST_LIBS = test/lib test/model test/plans test/torture
+TEST_FOLDERS = test/lib test/model test/plans test/torture
 flags-test = -std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
 	-Iport/openssl -Iport/mbedtls -Iport/sockets -Iport/flash \
-	$(TEST_LIBS:%=-I%) -Iexamples/mini-stream \
+	$(TEST_FOLDERS:%=-I%) -Iexamples/mini-stream \
 	$(call system,$(TEST_MODULES))
 flags-test/bench = $(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) \
-	$(TEST_LIBS:%=-I%) -Iport/openssl $(call system,$(BENCH_MODULES))
+	$(TEST_FOLDERS:%=-I%) -Iport/openssl $(call system,$(BENCH_MODULES))
 flags-test/firmware = $(firmware_clang)
 flags-test/lwip = -std=gnu11 -DNO_SYS=0 $(tap_includes)
 flags-test/size = -std=c99
@@ -102,7 +102,7 @@ SOCKETS_SRC = port/sockets/mst_sockets.c
 PLAYER_SRC = $(addprefix examples/mini-stream/,recorder.c recording.c \
 	recording_file.c replay_call.c replay_reply.c replay_port.c player.c)
 $(PLAYER_SRC:%.c=$(BUILD)/san/%.o): CPPFLAGS += -UMST_SUBSCRIPTIONS_MAX
-HELPER_SRC = $(wildcard $(addsuffix /*.c,$(TEST_LIBS) port/mock port/conform port/flash)) \
+HELPER_SRC = $(wildcard $(addsuffix /*.c,$(TEST_FOLDERS) port/mock port/conform port/flash)) \
 	$(PLAYER_SRC) \
 	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(MBEDTLS_SRC) \
 	$(PRIMITIVES_SRC) $(CARES_SRC) $(SOCKETS_SRC)
@@ -127,6 +127,8 @@ JSMN = $(BUILD)/jsmn
 ipsec_mb = $(filter x86_64-%,$(shell $(CC) -dumpmachine))
 primitives_libs = $(call libs,$(PRIMITIVES_MODULES)) \
 	$(if $(ipsec_mb),-lIPSec_MB)
+TEST_LIBS = $(BASE_LIBS) $(primitives_libs) $(call libs,$(TEST_MODULES)) \
+	$(MBEDTLS_LIBS)
 $(BUILD)/%/mst_primitives.o $(BUILD)/%/mst_primitives.ok: CPPFLAGS += \
 	$(call system,$(PRIMITIVES_MODULES)) \
 	$(if $(ipsec_mb),-DMST_PRIMITIVES_IPSEC_MB)
@@ -589,8 +591,7 @@ $(WINDOWS)/%.o: %.c Makefile | $(FIRMWARE)/sources/.fetched
 # from the archive of it.
 $(TESTS): $(BUILD)/%: $(BUILD)/san/%.o $(BUILD)/san/libhelpers.a \
 		$(BUILD)/san/libmini_stream.a
-	$(link) $(SANITIZE) $(BASE_LIBS) $(primitives_libs) \
-		$(call libs,$(TEST_MODULES)) $(MBEDTLS_LIBS) $(LDLIBS)
+	$(link) $(SANITIZE) $(TEST_LIBS) $(LDLIBS)
 
 # Everything compiled, nothing linked: for lint, with either compiler.
 objects: $(ALL_SRC:%.c=$(BUILD)/obj/%.o) $(NO_TLS)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The suites of RFC 6455 and of sessions, once for each port that the tool can
 be given: three kinds of TLS, each with and without an HTTP proxy (tinyproxy)
-between; and mbedTLS, and the port for RTOS sockets.
+between; mbedTLS, and the port for RTOS sockets; and more tests of the tool with
+OpenSSL.
 
 Usage: ports.py [PART_OF_A_NAME...]     (a port's or a suite's; default: all)
 BUILD: where the programs are (default: build).

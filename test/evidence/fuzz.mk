@@ -40,5 +40,4 @@ $(BUILD)/fuzz/libhelpers.a: $(FUZZ_HELPER_SRC:%.c=$(BUILD)/fuzz/obj/%.o)
 $(FUZZ): $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/test/fuzz/%.o \
 		$(BUILD)/fuzz/libhelpers.a $(BUILD)/fuzz/libmini_stream.a
 	$(call quiet,link) clang $(BASE_LDFLAGS) $(LDFLAGS) $(SANITIZE) \
-		-fsanitize=fuzzer -o $@ $^ $(BASE_LIBS) $(primitives_libs) \
-		$(call libs,$(TEST_MODULES)) $(LDLIBS)
+		-fsanitize=fuzzer -o $@ $^ $(TEST_LIBS) $(LDLIBS)

@@ -172,6 +172,8 @@ class Builder:
         if not os.path.exists(path):
             program = self.linked(test, test.object,
                                   os.path.join(self.folder, "library.so"))
+            if program is None:
+                return None
             os.makedirs(os.path.dirname(path), exist_ok=True)
             os.replace(program, path)
         return path

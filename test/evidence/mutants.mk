@@ -24,6 +24,5 @@ evidence-mutants:
 		MUTANT_QUICK="clang-19 $(mutant_quick) -w" \
 		MUTANT_LONG="clang-19 $(mutant_long) -w" \
 		MUTANT_FLAGS="$(call flags,test/unit)" \
-		MUTANT_LIBS="$(BASE_LIBS) $(primitives_libs) \
-			$(call libs,$(TEST_MODULES)) $(MBEDTLS_LIBS)" \
+		MUTANT_LIBS="$(TEST_LIBS)" \
 		$(PYTHON) test/evidence/mutants.py

@@ -43,6 +43,7 @@ CFLAGS = ["-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic",
 PIECE = "-Wno-unused"  # its results are used outside the block
 WORDS = {"cd", "export", "until", "do", "done", "[", "exec", "wait"}
 
+
 def place(block):
     return f"{block.document}:{block.line}"
 
