@@ -29,7 +29,7 @@ WANTED += [" heartbeat -$"]
 OPEN = r" open - generation \d+$"
 CLOSE = {"close": {"code": 1001, "reason": "for the fault"}}
 NEW_TOKEN = {"revoke": {}, **CLOSE}
-# Otherwise missing heartbeats end a connection before silence does, if two came.
+# So that silence ends a connection before missing heartbeats do.
 NO_BEATS = ("--set", "heartbeat_ms=600000")
 NOT_ACCEPTED = "closed - token is not accepted .*HTTP status 401"
 
