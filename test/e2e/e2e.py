@@ -27,6 +27,7 @@ import importlib
 import inspect
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -132,10 +133,24 @@ def small_disk(path):
         subprocess.run(["umount", path], check=True)
 
 
+MARKS = []  # sockets that mark ports as this program's, as long as it runs
+
+
 def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+    """A port that no other program gets as "any port", and no other test."""
+    while True:
+        port = random.randrange(20000, 32768)  # below ip_local_port_range
+        mark = socket.socket(socket.AF_UNIX)
+        with contextlib.suppress(OSError), socket.socket() as taken:
+            taken.bind(("127.0.0.1", port))
+            mark.bind(f"\0port-{port}")
+            MARKS.append(mark)
+            return port
+
+
+def fixed_ports():
+    """Options for a sandbox that is started again."""
+    return [f"--{name}-port={free_port()}" for name in ("ws", "auth", "api")]
 
 
 def parse_time(text):
@@ -347,12 +362,6 @@ class Sandbox:
         """A market's current book."""
         return self.get("/sandbox/truth?market="
                         + urllib.parse.quote(market, safe=""))
-
-    def ports(self):
-        """Options for another sandbox on the same ports."""
-        return [f"--{name}-port={urllib.parse.urlsplit(self.urls[url]).port}"
-                for name, url in (("ws", "ws_url"), ("auth", "auth_url"),
-                                  ("api", "base_url"))]
 
     def connection(self):
         """A connection to the sandbox's API, for many requests in a row."""

@@ -14,8 +14,8 @@ import tempfile
 import time
 from urllib.parse import quote
 
-from e2e import (HANG_S, Sandbox, Truths, check, milliseconds, numbers,
-                 wait_for, write_file)
+from e2e import (HANG_S, Sandbox, Truths, check, fixed_ports, milliseconds,
+                 numbers, wait_for, write_file)
 from gateway_parts import (CONSUMERS, MARKETS, Broker, Consumer, Gateway, Way,
                            token)
 from nats import Nats
@@ -31,7 +31,7 @@ class Lab:
         self.watched = watched or markets  # whose books are requested
         self.every_s = every_s  # between two requests
         self.gateways, self.consumers = {}, []
-        self.options = ("--keep-ports", "--rate", "20", *options)
+        self.options = (*fixed_ports(), "--rate", "20", *options)
         self.executed = collections.defaultdict(list)  # of earlier sandboxes
         self.unknown = []  # (from, to) in ms, not covered by executed
         write_file(f"{self.folder}/secret", "sandbox-secret\n", 0o600)

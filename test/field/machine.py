@@ -18,8 +18,8 @@ import time
 import types
 import urllib.parse
 
-from e2e import (HANG_S, TOOL, Sandbox, check, equal, processor_s, read_file,
-                 run_program, sandbox_of, wait_for)
+from e2e import (HANG_S, TOOL, Sandbox, check, equal, fixed_ports, processor_s,
+                 read_file, run_program, sandbox_of, wait_for)
 from gateway_parts import Way
 
 COMPLETION = "port/install/mini-stream.bash"
@@ -198,13 +198,14 @@ def test_rotated_output():
 def test_replaced_ca():
     """Service and CA file get another certificate: a running program names the
     reason and waits between attempts; one that is started then works."""
-    with sandbox_of("--keep-ports") as sandbox:
+    ports = fixed_ports()
+    with sandbox_of(*ports) as sandbox:
         old = Said(sandbox)
         old.until("book - BTCUSD live")
         sandbox.kill()
         for name in ("ca-key", "ca", "server-key", "server"):
             os.unlink(os.path.join(sandbox.state, name + ".pem"))
-        other = Sandbox(sandbox.state, "--keep-ports")
+        other = Sandbox(sandbox.state, *ports)
         try:
             other.wait_ready()
             since = len(old.lines)

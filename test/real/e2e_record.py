@@ -10,8 +10,8 @@ import signal
 import subprocess
 import time
 
-from e2e import (BUILD, HANG_S, Sandbox, check, run_program, sandbox_of,
-                 wait_for)
+from e2e import (BUILD, HANG_S, Sandbox, check, fixed_ports, run_program,
+                 sandbox_of, wait_for)
 
 PROGRAM = os.path.join(BUILD, "test/real/run_record")
 EVENTS = 2000
@@ -21,8 +21,8 @@ class Recorded(Sandbox):
     """A sandbox, and the program that records what it sends."""
 
     def __init__(self, state, *options):
-        super().__init__(state, *options)
-        self.options = options
+        self.options = (*fixed_ports(), *options)
+        super().__init__(state, *self.options)
         self.file = os.path.join(state, "stream.rec")
         self.out = os.path.join(state, "events")
 
@@ -37,7 +37,7 @@ class Recorded(Sandbox):
         """Kills the service and starts it again a second later."""
         self.kill()
         time.sleep(1)
-        Sandbox.__init__(self, self.state, *self.options, *self.ports())
+        Sandbox.__init__(self, self.state, *self.options)
         self.wait_ready()
 
     def events(self):

@@ -21,8 +21,9 @@ import urllib.request
 
 from e2e import FOUR_MARKETS as MARKETS
 from e2e import (HANG_S, SANDBOX, TOOL, USAGE, Sandbox, check,
-                 environment_with, free_port, in_time, milliseconds,
-                 run_program, sandbox_of, small_disk, symbols, wait_for)
+                 environment_with, fixed_ports, free_port, in_time,
+                 milliseconds, run_program, sandbox_of, small_disk, symbols,
+                 wait_for)
 from e2e_messages import says
 
 MESSAGES = int(os.environ.get("REPLAY_MESSAGES", "20000"))
@@ -161,17 +162,19 @@ def test_pairs():
             lab.finish(process)
 
 
-def test_killed(lab):
+def test_killed():
     """The service is killed and starts again."""
-    process = lab.stream("-f", "json", "--set", "backoff_max_ms=1000",
-                         "BTCUSD")
-    lab.until(process, '"type":"update"', 10)
-    lab.kill()
-    lab.until(process, '"type":"closed"', 2)
-    Sandbox.__init__(lab, lab.state, *lab.ports())
-    lab.wait_ready()
-    lab.until(process, '"state":"live"', 2)
-    lab.finish(process)
+    ports = fixed_ports()
+    with lab_of(*ports) as lab:
+        process = lab.stream("-f", "json", "--set", "backoff_max_ms=1000",
+                             "BTCUSD")
+        lab.until(process, '"type":"update"', 10)
+        lab.kill()
+        lab.until(process, '"type":"closed"', 2)
+        Sandbox.__init__(lab, lab.state, *ports)
+        lab.wait_ready()
+        lab.until(process, '"state":"live"', 2)
+        lab.finish(process)
 
 
 def test_refused(lab):

@@ -14,7 +14,8 @@ import struct
 import tempfile
 import urllib.parse
 
-from e2e import HANG_S, Sandbox, check, free_port, refusal, write_file
+from e2e import (HANG_S, Sandbox, check, fixed_ports, free_port, refusal,
+                 write_file)
 
 # inotify(7)
 MODIFIED, RENAMED, CREATED, REMOVED = 0x2, 0x80, 0x100, 0x200
@@ -145,7 +146,7 @@ def test_the_file_is_whole_whenever_it_is_there():
 
 
 def test_keep_ports(state):
-    with running(state, "--keep-ports") as sandbox:
+    with running(state, "--keep-ports", *fixed_ports()) as sandbox:
         kept = ports(sandbox)
     with running(state, "--keep-ports") as sandbox:  # after kill -9, too
         check(ports(sandbox) == kept, "the same ports")
@@ -156,6 +157,7 @@ def test_keep_ports(state):
               and "in use" in error, error)
     with running(state) as sandbox:
         check(ports(sandbox) != kept, "not asked, not kept")
+    with running(state, *fixed_ports()) as sandbox:
         last = ports(sandbox)
     with running(state, "--keep-ports") as sandbox:
         check(ports(sandbox) == last, "those of the last start")

@@ -13,7 +13,8 @@ import re
 import time
 
 from e2e import FOUR_MARKETS as MARKETS
-from e2e import HANG_S, Reader, Sandbox, check, milliseconds, sandbox_of
+from e2e import (HANG_S, Reader, Sandbox, check, fixed_ports, milliseconds,
+                 sandbox_of)
 
 AT_ONCE = 8
 
@@ -170,14 +171,15 @@ class Run(contextlib.ExitStack):
 
     def __init__(self, options, levels=1000, markets=MARKETS, loses=False):
         super().__init__()
-        self.options = options
+        self.options = (*fixed_ports(), *options)
         self.levels = levels
         self.markets = markets
         self.loses = loses
         self.pending = []
         self.compared = collections.Counter()
         self.end = time.monotonic() + HANG_S
-        self.service = self.enter_context(sandbox_of(*options, kind=Service))
+        self.service = self.enter_context(sandbox_of(
+            *self.options, kind=Service))
         try:
             self.tool = self.enter_context(Tool(self.service, levels, markets))
         except BaseException:
@@ -365,8 +367,7 @@ def test_service_killed():
             run.alive("the connection's end")
             time.sleep(0.01)
         run.service = run.enter_context(sandbox_of(
-            *run.options, *run.service.ports(), kind=Service,
-            state=run.service.state))
+            *run.options, kind=Service, state=run.service.state))
         run.follow(lambda: run.tool.generation > 1, "another connection")
         run.follow_all()
         run.finish()
