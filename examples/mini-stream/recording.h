@@ -153,7 +153,7 @@ struct recording {
     bool failed; /* the run had failed */
     struct recording_last last;
     uint8_t *packed, *content;
-    size_t packed_len, at, len;
+    size_t packed_at, packed_len, at, len;
     char error[4200 + 120];
 };
 

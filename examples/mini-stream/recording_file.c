@@ -31,26 +31,39 @@ __attribute__((format(printf, 2, 3))) static int fail(struct recording *r,
     return -1;
 }
 
+/* Reads what the buffer has room for. Returns whether that worked. */
+static bool packed_fill(struct recording *r) {
+    size_t room = ZSTD_compressBound(RECORDING_BLOCK);
+
+    memmove(r->packed, r->packed + r->packed_at, r->packed_len);
+    r->packed_at = 0;
+    r->packed_len +=
+        fread(r->packed + r->packed_len, 1, room - r->packed_len, r->file);
+    return !ferror(r->file);
+}
+
 /* Unpacks the next frame. Returns 1, 0 if the file ends here or within the
  * frame, as after a crash, or -1. */
 static int block_next(struct recording *r) {
-    const size_t room = ZSTD_compressBound(RECORDING_BLOCK);
+    const uint8_t *frame = r->packed + r->packed_at;
+    size_t packed = ZSTD_findFrameCompressedSize(frame, r->packed_len);
     unsigned long long len;
-    size_t packed, n;
+    size_t n;
 
-    r->packed_len +=
-        fread(r->packed + r->packed_len, 1, room - r->packed_len, r->file);
-    if (ferror(r->file)) {
-        return fail(r, "%s", strerror(errno));
+    if (ZSTD_isError(packed)) {
+        if (!packed_fill(r)) {
+            return fail(r, "%s", strerror(errno));
+        }
+        frame = r->packed;
+        packed = ZSTD_findFrameCompressedSize(frame, r->packed_len);
     }
     if (r->packed_len == 0) {
         return 0;
     }
     r->block++;
-    len = ZSTD_getFrameContentSize(r->packed, r->packed_len);
-    packed = ZSTD_findFrameCompressedSize(r->packed, r->packed_len);
-    if (ZSTD_isError(packed) && feof(r->file) && r->packed_len < room &&
-        ZSTD_getErrorCode(packed) == ZSTD_error_srcSize_wrong) {
+    len = ZSTD_getFrameContentSize(frame, r->packed_len);
+    if (ZSTD_getErrorCode(packed) == ZSTD_error_srcSize_wrong &&
+        feof(r->file) && r->packed_len < ZSTD_compressBound(RECORDING_BLOCK)) {
         return 0;
     }
     if (ZSTD_isError(packed) || len == ZSTD_CONTENTSIZE_ERROR || len == 0 ||
@@ -60,13 +73,13 @@ static int block_next(struct recording *r) {
                                   : "block %" PRIu64 " is damaged",
                     r->block);
     }
-    n = ZSTD_decompress(r->content, RECORDING_BLOCK, r->packed, packed);
+    n = ZSTD_decompress(r->content, RECORDING_BLOCK, frame, packed);
     if (ZSTD_isError(n)) {
         return fail(r, "block %" PRIu64 " is damaged: %s", r->block,
                     ZSTD_getErrorName(n));
     }
+    r->packed_at += packed;
     r->packed_len -= packed;
-    memmove(r->packed, r->packed + packed, r->packed_len);
     r->at = 0;
     r->len = n;
     return 1;
@@ -122,7 +135,7 @@ static int file_open(struct recording *r) {
     if (r->file == NULL) {
         return fail(r, "%s", strerror(errno));
     }
-    r->block = r->packed_len = 0;
+    r->block = r->packed_at = r->packed_len = 0;
     rc = block_next(r);
     if (rc <= 0) {
         return rc < 0 ? rc : fail(r, "it ends within its first block");

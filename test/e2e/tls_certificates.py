@@ -4,10 +4,11 @@ SPDX-License-Identifier: 0BSD
 """
 import os
 import re
+import shutil
 import ssl
 import time
 
-from e2e import check, read_file, run_program, write_file
+from e2e import BUILD, check, read_file, run_program, write_file
 
 CA_CONFIG = """[ca]
 default_ca = any
@@ -67,16 +68,27 @@ class Certificates:
         run = run_program("openssl", *arguments, cwd=self.folder)
         check(run.returncode == 0, f"openssl {arguments[0]}: {run.stderr}")
 
+    def rsa_key(self, name, bits):
+        """A key for this name. It takes seconds to make, and is kept."""
+        path = os.path.abspath(f"{BUILD}/test/{name}-{bits}.key")
+        if not os.path.exists(path):
+            new = path + "-" + os.path.basename(self.folder)
+            self.openssl("genrsa", "-out", new, bits)
+            os.replace(new, path)
+        return path
+
     def issue(self, name, issuer, extensions, common_name=None, key="P-256",
               valid=(-30, 30), digest="sha256"):
         """Makes a certificate. key: a curve, ed25519 or bits of RSA. valid: few
         minutes from now, so that a clock wrong by a time zone fails."""
-        kind = (["rsa:" + key] if key.isdigit() else
-                [key] if key == "ed25519" else
-                ["ec", "-pkeyopt", "ec_paramgen_curve:" + key])
-        self.openssl("req", "-new", "-newkey", *kind, "-nodes", "-keyout",
-                     name + ".key", "-out", name + ".csr", "-subj",
-                     "/CN=" + (common_name or name))
+        if key.isdigit():
+            shutil.copy(self.rsa_key(name, key), self.path(name + ".key"))
+        else:
+            self.openssl("genpkey", "-out", name + ".key", "-algorithm",
+                         *([key] if key == "ed25519" else
+                           ["EC", "-pkeyopt", "ec_paramgen_curve:" + key]))
+        self.openssl("req", "-new", "-key", name + ".key", "-out",
+                     name + ".csr", "-subj", "/CN=" + (common_name or name))
         signer = (["-selfsign"] if issuer == name else
                   ["-cert", issuer + ".pem"])
         dates = [time.strftime("%Y%m%d%H%M%SZ",

@@ -38,7 +38,7 @@ def compare(lines, truths):
 def expect_no_loss(mode, *options):
     """Runs the program for HANDOVERS changes."""
     with sandbox_of(*options) as service, \
-            Truths(service.book, ("BTCUSD",)) as truths:
+            Truths(service.book, ("BTCUSD",), 0.05) as truths:
         run = run_program(
             os.path.join(BUILD, "test/real/run_handovers"), str(HANDOVERS),
             mode, env=service.environment())
