@@ -21,8 +21,9 @@ export LOGS
 # These start first, so that the run does not end with one of them alone: those
 # that took longest, by the seconds in the results.
 longest=(real/e2e_faults.py real/posix_conform.py
-    real/e2e_{replay,formats,play,names,rules,put,rotate}.py
-    session/{replay,rotate,replay_plans,year,mbedtls,plans})
+    real/e2e_{replay,play,rules,put,names}.py real/posix_wait
+    real/e2e_{proxy,record,rotate}.py
+    session/{replay,rotate,mbedtls,replay_plans,year,address_beside,plans})
 
 run_one() {
     local name=$1 command=() begin=$SECONDS status
@@ -128,7 +129,7 @@ waiting=()
 for name in "${names[@]}"; do
     case $name in
     real/e2e_truth.py) computing+=("$name") ;;
-    *.py | *.sh) waiting+=("$name") ;;
+    *.py | *.sh | real/posix_race | real/posix_wait) waiting+=("$name") ;;
     *) computing+=("$name") ;;
     esac
 done

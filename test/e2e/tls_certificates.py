@@ -83,12 +83,13 @@ class Certificates:
         minutes from now, so that a clock wrong by a time zone fails."""
         if key.isdigit():
             shutil.copy(self.rsa_key(name, key), self.path(name + ".key"))
+            key = ["-key", name + ".key"]
         else:
-            self.openssl("genpkey", "-out", name + ".key", "-algorithm",
-                         *([key] if key == "ed25519" else
-                           ["EC", "-pkeyopt", "ec_paramgen_curve:" + key]))
-        self.openssl("req", "-new", "-key", name + ".key", "-out",
-                     name + ".csr", "-subj", "/CN=" + (common_name or name))
+            key = ["-keyout", name + ".key", "-newkey",
+                   *([key] if key == "ed25519" else
+                     ["ec", "-pkeyopt", "ec_paramgen_curve:" + key])]
+        self.openssl("req", "-new", *key, "-nodes", "-out", name + ".csr",
+                     "-subj", "/CN=" + (common_name or name))
         signer = (["-selfsign"] if issuer == name else
                   ["-cert", issuer + ".pem"])
         dates = [time.strftime("%Y%m%d%H%M%SZ",
