@@ -72,6 +72,7 @@ class Certificates:
         """A key for this name. It takes seconds to make, and is kept."""
         path = os.path.abspath(f"{BUILD}/test/{name}-{bits}.key")
         if not os.path.exists(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
             new = path + "-" + os.path.basename(self.folder)
             self.openssl("genrsa", "-out", new, bits)
             os.replace(new, path)
