@@ -22,7 +22,6 @@ import concurrent.futures
 import contextlib
 import decimal
 import functools
-import http.client
 import importlib
 import inspect
 import json
@@ -362,12 +361,6 @@ class Sandbox:
         """A market's current book."""
         return self.get("/sandbox/truth?market="
                         + urllib.parse.quote(market, safe=""))
-
-    def connection(self):
-        """A connection to the sandbox's API, for many requests in a row."""
-        url = urllib.parse.urlsplit(self.urls["base_url"])
-        return http.client.HTTPSConnection(
-            url.hostname, url.port, timeout=HANG_S, context=self.tls)
 
     def set(self, **faults):
         """Replaces all faults by these."""

@@ -8,13 +8,11 @@ import bisect
 import collections
 import contextlib
 import decimal
-import json
 import re
 import time
 
 from e2e import FOUR_MARKETS as MARKETS
-from e2e import (HANG_S, Reader, Sandbox, check, fixed_ports, milliseconds,
-                 sandbox_of)
+from e2e import HANG_S, Reader, check, fixed_ports, milliseconds, sandbox_of
 
 AT_ONCE = 8
 
@@ -48,24 +46,11 @@ def level(price, amount):
     return Level(decimal.Decimal(price), decimal.Decimal(amount))
 
 
-# ---- The service ----
-
-class Service(Sandbox):
-    """A running sandbox."""
-
-    def wait_ready(self):
-        super().wait_ready()
-        self.api = self.connection()
-
-    def truth(self, market):
-        self.api.request("GET", f"/sandbox/truth?market={market}")
-        reply = self.api.getresponse()
-        text = reply.read()
-        check(reply.status == 200, f"truth: {reply.status}")
-        document = json.loads(text)
-        return Truth(market, milliseconds(document["time"]), [
-            [level(each["price"], each["amount"]) for each in document[side]]
-            for side in ("bids", "asks")])
+def truth_of(service, market):
+    book = service.book(market)
+    return Truth(market, milliseconds(book["time"]), [
+        [level(each["price"], each["amount"]) for each in book[side]]
+        for side in ("bids", "asks")])
 
 
 # ---- The client ----
@@ -178,8 +163,7 @@ class Run(contextlib.ExitStack):
         self.pending = []
         self.compared = collections.Counter()
         self.end = time.monotonic() + HANG_S
-        self.service = self.enter_context(sandbox_of(
-            *self.options, kind=Service))
+        self.service = self.enter_context(sandbox_of(*self.options))
         try:
             self.tool = self.enter_context(Tool(self.service, levels, markets))
         except BaseException:
@@ -198,7 +182,7 @@ class Run(contextlib.ExitStack):
             self.alive(what)
             for market in self.markets:
                 self.pending.append((self.tool.generation,
-                                     self.service.truth(market)))
+                                     truth_of(self.service, market)))
             time.sleep(0.01)
             self.pending = [each for each in self.pending
                             if not self.compare(*each)]
@@ -367,7 +351,7 @@ def test_service_killed():
             run.alive("the connection's end")
             time.sleep(0.01)
         run.service = run.enter_context(sandbox_of(
-            *run.options, kind=Service, state=run.service.state))
+            *run.options, state=run.service.state))
         run.follow(lambda: run.tool.generation > 1, "another connection")
         run.follow_all()
         run.finish()
