@@ -39,7 +39,7 @@ nats-server           none                broker          the broker
 python3               command:python3     broker,docs,test,page,tools runs them
 python3               command:python3     lint,fuzz,bench,wp,size runs them
 python3               command:python3     firmware,eva,coverage,mutants,cross runs them
-python3-fastjsonschema python:fastjsonschema broker,test  checks JSON lines
+python3-fastjsonschema python:fastjsonschema broker,test,cross checks JSON lines
 nodejs                command:node        broker,test     runs clients
 npm                   command:npm         broker          installs npm:nats
 npm:nats              npm:nats            broker          speaks to the broker

@@ -31,7 +31,8 @@ __attribute__((format(printf, 2, 3))) static int fail(struct recording *r,
     return -1;
 }
 
-/* Reads what the buffer has room for. Returns whether that worked. */
+/* Moves the unread bytes to the front of the buffer and fills the rest. Returns
+ * false after an error. */
 static bool packed_fill(struct recording *r) {
     size_t room = ZSTD_compressBound(RECORDING_BLOCK);
 

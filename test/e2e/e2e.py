@@ -21,6 +21,7 @@ import collections
 import concurrent.futures
 import contextlib
 import decimal
+import errno
 import functools
 import importlib
 import inspect
@@ -140,9 +141,13 @@ def free_port():
     while True:
         port = random.randrange(20000, 32768)  # below ip_local_port_range
         mark = socket.socket(socket.AF_UNIX)
-        with contextlib.suppress(OSError), socket.socket() as taken:
-            taken.bind(("127.0.0.1", port))
+        try:
             mark.bind(f"\0port-{port}")
+            with socket.socket() as taken:
+                taken.bind(("127.0.0.1", port))
+        except OSError as error:
+            check(error.errno == errno.EADDRINUSE, error)
+        else:
             MARKS.append(mark)
             return port
 

@@ -69,7 +69,7 @@ class Certificates:
         check(run.returncode == 0, f"openssl {arguments[0]}: {run.stderr}")
 
     def rsa_key(self, name, bits):
-        """A key for this name. It takes seconds to make, and is kept."""
+        """The path of a key for this name, which takes seconds to make."""
         path = os.path.abspath(f"{BUILD}/test/{name}-{bits}.key")
         if not os.path.exists(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)

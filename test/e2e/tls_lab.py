@@ -17,8 +17,8 @@ import struct
 import subprocess
 import threading
 
-from e2e import (HANG_S, RUN, TOOL, Reader, environment_with, equal, read_file,
-                 wait_for)
+from e2e import (HANG_S, RUN, TOOL, Reader, environment_with, equal, free_port,
+                 read_file, wait_for)
 
 SERVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                        "tls_stream.py")
@@ -75,9 +75,11 @@ class OpensslServer(Process):
     serves one connection after the other."""
 
     def __init__(self, *arguments):
-        super().__init__(["openssl", "s_server", "-accept", "127.0.0.1:0",
-                          "-no-CAfile", "-no-CApath", *arguments])
-        self.port = int(self.until(r"^ACCEPT \S+:(\d+)\n").group(1))
+        self.port = free_port()
+        super().__init__(["openssl", "s_server", "-accept",
+                          f"127.0.0.1:{self.port}", "-no-CAfile",
+                          "-no-CApath", *arguments])
+        self.until("^ACCEPT")
 
 
 def server_of(certificates, name, *arguments, chain=None):

@@ -237,7 +237,7 @@ def test_no_network():
 def test_boot_loop():
     """One token is requested for all boots, and each has other random numbers.
     The watchdog restarts a program that hangs."""
-    with Lab(*RATE, *KEPT, settings={"watchdog_ms": 1000}) as lab:
+    with Lab(*RATE, *KEPT, settings={"watchdog_ms": 20000}) as lab:
         for boot in range(BOOTS):
             lab.board.wait(r" token loaded" if boot else r" open ")
             lab.board.command("system_reset")

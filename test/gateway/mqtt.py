@@ -39,8 +39,8 @@ class Broker(Folder):
             self.process = subprocess.Popen(
                 [MOSQUITTO, "-v", "-c", self.path("conf")],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        wait_for(lambda: " running" in self.read("log"), "a broker",
-                 process=self.process)
+        wait_for(lambda: " running" in self.read("log"),
+                 lambda: self.read("log"), process=self.process)
 
     def retained(self, *arguments):
         """What a new subscriber gets: payloads by topic."""

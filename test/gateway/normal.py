@@ -6,21 +6,17 @@ SPDX-License-Identifier: 0BSD
 import concurrent.futures
 import contextlib
 import json
-import os
 import signal
 import tempfile
 import time
 from decimal import Decimal
 
-import fastjsonschema
-
 from e2e import HANG_S, check, figure, milliseconds, wait_for
 from gateway import Lab
+from schema import validate
 
 AT_ONCE = 8
 
-SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
-                      "stream.schema.json")
 OWN = ("epoch", "number", "after", "bids_horizon", "asks_horizon", "gateway")
 
 
@@ -47,8 +43,6 @@ def test_books_and_executions():
 
 def test_form():
     """The stored messages are the tool's objects with the gateway's fields."""
-    with open(SCHEMA, encoding="ascii") as file:
-        validate = fastjsonschema.compile(json.load(file))
     with Lab("--quirk", "all") as lab:
         lab.gateway("a")
         lab.consume()

@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from browser import Browser
-from e2e import FOUR_MARKETS, check, sandbox_of, wait_for
+from e2e import FOUR_MARKETS, check, free_port, sandbox_of, wait_for
 from secrets_planted import Planter
 
 os.environ["G_DEBUG"] = "fatal-criticals"  # of the sandbox's GLib
@@ -31,10 +31,11 @@ class Desk(contextlib.ExitStack):
 
     def __init__(self, *options, before=""):
         super().__init__()
+        self.port = free_port()
         self.state = self.enter_context(
             tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
         try:
-            self.service = self.start("--page-port", "0", *options)
+            self.service = self.start(*options)
             self.url = self.service.urls["page_url"]
             BROWSER.open(self.url, before)
             BROWSER.wait_text("#condition", "Running")
@@ -44,7 +45,8 @@ class Desk(contextlib.ExitStack):
 
     def start(self, *options):
         return self.enter_context(
-            sandbox_of("--seed", "1", *options, state=self.state))
+            sandbox_of("--seed", "1", f"--page-port={self.port}", *options,
+                       state=self.state))
 
     def stream(self, *markets):
         """A client of the stream, whose output is text."""
@@ -483,7 +485,6 @@ def test_client_feels_it(desk):
 
 def test_away():
     with Desk("--rate", "2") as desk:
-        port = desk.url.rstrip("/").rsplit(":", 1)[1]
         for _ in range(3):
             Planter(desk.service).ask_token()
         BROWSER.wait_text("#requests-count", "3")
@@ -491,7 +492,7 @@ def test_away():
         desk.service.terminate()
         BROWSER.wait_text("#condition", "Not reachable since")
         press("slice", "does not answer")
-        desk.service = desk.start("--page-port", port, "--rate", "2")
+        desk.service = desk.start("--rate", "2")
         BROWSER.wait_text("#condition", "Running")
         BROWSER.wait_text("#requests-count", "none yet")
         BROWSER.wait_text("#faults-count", "none active")

@@ -10,7 +10,7 @@ import os
 import socket
 import time
 
-from e2e import HANG_S, check, fixed_ports, refusal, sandbox_of
+from e2e import HANG_S, check, fixed_ports, free_port, refusal, sandbox_of
 from secrets_planted import Planter
 
 os.environ["G_DEBUG"] = "fatal-criticals"  # of the sandbox's GLib
@@ -78,7 +78,8 @@ def test_where_it_is(site):
 
 
 def test_its_port_is_kept():
-    with Site("--keep-ports", *fixed_ports()) as site:
+    with Site("--keep-ports", *fixed_ports(),
+              f"--page-port={free_port()}") as site:
         site.service.terminate()
         state = site.service.state
         with sandbox_of("--keep-ports", "--page-port", "0",

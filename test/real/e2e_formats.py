@@ -21,18 +21,13 @@ import time
 import urllib.error
 import urllib.request
 
-import fastjsonschema
-
-from e2e import (HANG_S, SANDBOX, USAGE, Sandbox, check, free_port, killed,
-                 milliseconds, read_file, sandbox_of, small_disk, symbols,
+from e2e import (HANG_S, SANDBOX, USAGE, Sandbox, check, equal, free_port,
+                 killed, milliseconds, sandbox_of, small_disk, symbols,
                  wait_for)
 from e2e_messages import says
+from schema import validate
 
-SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
-                      "stream.schema.json")
 CLOSE = {"close": {"code": 1001, "reason": "=cmd|'for',the \"fault\""}}
-
-VALIDATE = fastjsonschema.compile(json.loads(read_file(SCHEMA)))
 
 
 class Service(Sandbox):
@@ -85,7 +80,7 @@ class Tool:
         found = []
         for number, line in enumerate(self.text().splitlines(), 1):
             thing = json.loads(line)
-            VALIDATE(thing)
+            validate(thing)
             check(thing["sequence"] == number, f"line {number}: {line}")
             found.append(thing)
         check(found[0]["type"] == "start", found[0])
@@ -342,6 +337,7 @@ def test_many_markets():
         tool.until('"state":"live"', 1000)
         said = tool.end()
     things = list(map(json.loads, tool.text().splitlines()))
+    equal([*range(1, len(things) + 1)], [each["sequence"] for each in things])
     check({each["market"] for each in things if each["type"] == "book" and
            each["state"] == "live"} == set(markets), "markets")
     lost = said.count("closed - ") - said.count("closed - on request")
@@ -407,7 +403,7 @@ def test_cut(service):
         lines = tool.text().splitlines()
     check(len(lines) > 10, lines)
     for line in lines[:-1]:
-        VALIDATE(json.loads(line))
+        validate(json.loads(line))
 
 
 def test_signals():

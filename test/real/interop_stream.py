@@ -18,7 +18,7 @@ from interop_tls import CERTIFICATES, FOLDER, give_token, serving
 from interop_ws import (BAD_CLOSE, BAD_FRAMES, BAD_TEXT, CLOSE, CONTINUATION,
                         PING, PONG, TEXT, close_frame, frame, read_frame)
 from e2e import RUN, TOOL, equal, run_program
-from e2e_formats import VALIDATE
+from schema import validate
 from tls_lab import Tool, matches, upgrade
 
 HEARTBEAT = json.dumps({"channel": "heartbeat", "payload": {
@@ -189,7 +189,7 @@ def garbage_in(form):
     if form == "json":
         lines = list(map(json.loads, out.splitlines()))
         for line in lines:
-            VALIDATE(line)
+            validate(line)
     else:
         lines, count = list(csv.DictReader(out.splitlines())), "amount"
     errors = sum(line["type"] == "error" for line in lines)

@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <sys/epoll.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "real.h"
@@ -102,21 +103,31 @@ static size_t says_nothing(const char *host) {
     return n;
 }
 
-/* A port that is free at all addresses. No other program gets it as "any port":
-   those are greater (ip_local_port_range). */
-static uint16_t free_port(void) {
-    static int next;
-    struct sockaddr_in6 address = {.sin6_family = AF_INET6};
-    int fd = socket(AF_INET6, SOCK_STREAM, 0);
-    uint16_t found;
+static bool bound(int fd, const void *address, size_t size) {
+    return bind(fd, address, (socklen_t)size) == 0;
+}
 
-    assert_true(fd >= 0);
-    do {
-        found = (uint16_t)(20000 + (getpid() * 64 + next++) % 12000);
-        address.sin6_port = htons(found);
-    } while (bind(fd, (const struct sockaddr *)&address, sizeof address) != 0);
-    close(fd);
-    return found;
+/* A port that is free at all addresses, marked like those of free_port() in
+ * e2e.py, until the program ends. */
+static uint16_t free_port(void) {
+    for (uint16_t found = 20000; found < 32768; found++) {
+        struct sockaddr_un name = {.sun_family = AF_UNIX};
+        struct sockaddr_in6 address = {.sin6_family = AF_INET6,
+                                       .sin6_port = htons(found)};
+        size_t len = (size_t)snprintf(name.sun_path + 1, 20, "port-%u", found);
+        int mark = socket(AF_UNIX, SOCK_STREAM, 0);
+        int fd = socket(AF_INET6, SOCK_STREAM, 0);
+        bool is_free = bound(mark, &name, sizeof name.sun_family + 1 + len) &&
+                       bound(fd, &address, sizeof address);
+
+        close(fd);
+        if (is_free) {
+            return found;
+        }
+        close(mark);
+    }
+    fail_msg("no port");
+    return 0;
 }
 
 static int set_up(void **state) {

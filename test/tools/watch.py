@@ -14,8 +14,8 @@ import signal
 import time
 
 from e2e import FOUR_MARKETS as MARKETS
-from e2e import (HANG_S, TOOL, check, environment_with, figure, free_port,
-                 run_program, sandbox_of, symbols, wait_for)
+from e2e import (HANG_S, TOOL, check, environment_with, figure, fixed_ports,
+                 free_port, run_program, sandbox_of, symbols, wait_for)
 from terminal import Line, Terminal
 
 NUMBER = r"[0-9]+(?:\.[0-9]+)?"
@@ -30,7 +30,8 @@ class Desk(contextlib.ExitStack):
     def __init__(self, *options):
         super().__init__()
         self.count = 0
-        self.service = self.enter_context(sandbox_of("--seed", "1", *options))
+        self.service = self.enter_context(sandbox_of(
+            "--seed", "1", *fixed_ports(), *options))
         self.folder = self.service.state
 
     def command(self, *arguments):
