@@ -14,8 +14,8 @@ import tempfile
 import time
 
 import gateway_parts
-from e2e import (BUILD, HANG_S, check, read_file, sandbox_of, wait_for,
-                 write_file)
+from e2e import (BUILD, HANG_S, check, free_port, read_file, sandbox_of,
+                 wait_for, write_file)
 from nats import Nats
 from tls_certificates import ISSUER, SERVER, Certificates
 
@@ -81,15 +81,15 @@ class Broker(gateway_parts.Broker, Folder):
 
     def __init__(self, change=lambda text: text, config=None):
         Folder.__init__(self)
+        self.port = free_port()
         text = config or read_file(CONFIG)
         for there, here in (("/etc/nats/", self.folder + "/"),
-                            ("/var/lib/nats", self.path("store")),
-                            ("port: 4222", "port: -1")):
+                            ("/var/lib/nats", self.path("store"))):
             text = text.replace(there, here)
         self.config = self.write("nats-server.conf", change(text))
         self.write("nats-passwords.conf", "".join(
             f'{user}: "{bcrypt(user.lower())}"\n' for user in USERS))
-        self.prefix, self.port, self.process = (), None, None
+        self.prefix = ()
         try:
             self.start()
         except BaseException:

@@ -6,7 +6,6 @@ SPDX-License-Identifier: 0BSD
 import asyncio
 import contextlib
 import decimal
-import glob
 import json
 import os
 import signal
@@ -57,37 +56,26 @@ class Logged:
 
 
 class Broker(Logged):
-    """A NATS server with a store, on any free port. room: the limit of its
-    store. lines: configuration in place of the store's."""
+    """A NATS server with a store. room: the limit of its store. lines:
+    configuration in place of the store's."""
 
     def __init__(self, folder, prefix=(), store=None, room="20GB", lines=None):
         self.folder = folder
         self.prefix = prefix
-        self.port = None
-        self.process = None
+        self.port = free_port()
         self.config = os.path.join(folder, "nats.conf")
         if lines is None:
             lines = (f"jetstream {{\nstore_dir: {store or folder}/store\n"
                      f"max_file_store: {room}\n}}\n")
-        write_file(self.config, "listen: 127.0.0.1:-1\n" + lines)
+        write_file(self.config, "host: 127.0.0.1\n" + lines)
         self.start()
 
     def start(self):
-        for old in glob.glob(f"{self.folder}/*.ports"):
-            os.unlink(old)
         self.launch(f"{self.folder}/nats.log", [
-            *self.prefix, "nats-server", "-c", self.config, "--ports_file_dir",
-            self.folder])
-        wait_for(self.find_port, "the broker's port")
-
-    def find_port(self):
-        check(self.process.poll() is None, "the broker has ended")
-        for name in glob.glob(f"{self.folder}/*.ports"):
-            with contextlib.suppress(ValueError), open(
-                    name, encoding="ascii") as file:
-                self.port = int(json.load(file)["nats"][0].split(":")[-1])
-                return True
-        return False
+            *self.prefix, "nats-server", "-c", self.config, "-p",
+            str(self.port)])
+        wait_for(lambda: "Server is ready" in self.said(), self.said,
+                 process=self.process)
 
     def pause(self):
         self.signal(signal.SIGSTOP)
