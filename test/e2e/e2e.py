@@ -29,6 +29,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -119,6 +120,21 @@ def killed(process):
             yield process
         finally:
             process.kill()
+
+
+def kept(name, make):
+    """The path of a file or folder that takes seconds to make, and is kept in
+    the build folder. make(path) makes it."""
+    path = os.path.abspath(f"{BUILD}/test/{name}")
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        new = f"{path}-{os.getpid()}-{threading.get_ident()}"
+        make(new)
+        try:
+            os.rename(new, path)
+        except OSError:  # another test has made the folder
+            shutil.rmtree(new)
+    return path
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import shutil
 import ssl
 import time
 
-from e2e import BUILD, check, read_file, run_program, write_file
+from e2e import check, kept, read_file, run_program, write_file
 
 CA_CONFIG = """[ca]
 default_ca = any
@@ -68,28 +68,21 @@ class Certificates:
         run = run_program("openssl", *arguments, cwd=self.folder)
         check(run.returncode == 0, f"openssl {arguments[0]}: {run.stderr}")
 
-    def rsa_key(self, name, bits):
-        """The path of a key for this name, which takes seconds to make."""
-        path = os.path.abspath(f"{BUILD}/test/{name}-{bits}.key")
-        if not os.path.exists(path):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            new = path + "-" + os.path.basename(self.folder)
-            self.openssl("genrsa", "-out", new, bits)
-            os.replace(new, path)
-        return path
-
     def issue(self, name, issuer, extensions, common_name=None, key="P-256",
               valid=(-30, 30), digest="sha256"):
         """Makes a certificate. key: a curve, ed25519 or bits of RSA. valid: few
         minutes from now, so that a clock wrong by a time zone fails."""
         if key.isdigit():
-            shutil.copy(self.rsa_key(name, key), self.path(name + ".key"))
-            key = ["-key", name + ".key"]
+            shutil.copy(kept(
+                f"{name}-{key}.key",
+                lambda new: self.openssl("genrsa", "-out", new, key)),
+                        self.path(name + ".key"))
+            kind = ["-key", name + ".key"]
         else:
-            key = ["-keyout", name + ".key", "-newkey",
-                   *([key] if key == "ed25519" else
-                     ["ec", "-pkeyopt", "ec_paramgen_curve:" + key])]
-        self.openssl("req", "-new", *key, "-nodes", "-out", name + ".csr",
+            kind = ["-keyout", name + ".key", "-newkey",
+                    *([key] if key == "ed25519" else
+                      ["ec", "-pkeyopt", "ec_paramgen_curve:" + key])]
+        self.openssl("req", "-new", *kind, "-nodes", "-out", name + ".csr",
                      "-subj", "/CN=" + (common_name or name))
         signer = (["-selfsign"] if issuer == name else
                   ["-cert", issuer + ".pem"])

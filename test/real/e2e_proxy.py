@@ -7,13 +7,12 @@ SPDX-License-Identifier: 0BSD
 import contextlib
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 
-from e2e import (BUILD, HANG_S, TOOL, check, free_port, run_program,
-                 sandbox_of, write_file)
+from e2e import (HANG_S, TOOL, check, free_port, kept, run_program, sandbox_of,
+                 write_file)
 from tinyproxy import LOGIN, PASSWORD, Tinyproxy
 
 # The environment's proxy is not used for this machine. This name does not
@@ -105,17 +104,10 @@ def test_locales(proxy):
     there = ("--auth-url", "https://exchange.invalid")
     for name in ("tr_TR.ISO-8859-9", "tr_TR.UTF-8", "az_AZ.UTF-8"):
         language, charset = name.split(".")
-        kept = os.path.abspath(f"{BUILD}/test/{name}")
-        if not os.path.exists(kept):  # it takes seconds to make
-            os.makedirs(os.path.dirname(kept), exist_ok=True)
-            new = f"{kept}-{os.getpid()}"
-            subprocess.run(["localedef", "-i", language, "-f", charset, new],
-                           check=True)
-            try:
-                os.rename(new, kept)
-            except OSError:  # another test was faster
-                shutil.rmtree(new)
-        locale = {"LOCPATH": os.path.dirname(kept), "LC_ALL": name}
+        command = ["localedef", "-i", language, "-f", charset]
+        path = kept(name, lambda new: subprocess.run([*command, new],
+                                                     check=True))
+        locale = {"LOCPATH": os.path.dirname(path), "LC_ALL": name}
         done = run_program(
             TOOL, "stream", "--seconds", "0.1", "BTCUSD",
             env={**proxy.sandbox.environment(), **locale})
