@@ -41,6 +41,14 @@ INSTRUCTIONS_PER_US = 1000  # with -icount shift=0
 # Ends a process if this program is killed.
 ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 
+FRAMES = """import socket, time
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+while True:
+    udp.sendto(bytes(1400), ("10.77.0.255", 9))
+    time.sleep(0.001)
+"""
+
 CHACHA20 = "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
 AES_GCM = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"
 
@@ -189,6 +197,10 @@ class Lab:
             "chrony.conf", "local stratum 8\nallow all\ncmdport 0\n"
             f"bindcmdaddress /\nbindaddress {HERE}\nuser root\n"
             f"pidfile {self.path('chrony.pid')}\n"))
+
+    def begin_frames(self):
+        """Sends the board a long frame each millisecond."""
+        self.begin("frames", sys.executable, "-c", FRAMES)
 
     def begin_peer(self):
         """The peer of the port conformance test; adds it to the settings."""

@@ -132,6 +132,9 @@ void device_init(uint32_t mac_low, uint32_t mac_high) {
     TIMER_IMR = 1;
     MAC_IA0 = mac_low;
     MAC_IA1 = mac_high;
+    while (MAC_NP != 0) {
+        (void)MAC_DATA; /* the emulator keeps a frame read in part at a reset */
+    }
     MAC_RCTL = MAC_RXEN;
     MAC_TCTL = MAC_TXEN | MAC_TX_PAD | MAC_TX_CRC | MAC_DUPLEX;
     NVIC_ISER(0) = 1u << IRQ_UART | 1u << IRQ_TIMER;
