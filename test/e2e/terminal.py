@@ -117,11 +117,12 @@ class Line:
         while time.monotonic() < deadline:
             if not select.select([self.master], [], [], 0.05)[0]:
                 continue
+            now = time.monotonic()  # of all there is: a read gives up to 4 KB
             try:
-                data = os.read(self.master, 65536)
+                while select.select([self.master], [], [], 0)[0]:
+                    self.chunks.append((now, os.read(self.master, 65536)))
             except OSError:  # the other end is closed
                 break
-            self.chunks.append((time.monotonic(), data))
         return b"".join(data for _, data in self.chunks)
 
     def most_in_a_second(self):

@@ -108,7 +108,7 @@ def publish(name, report, seconds=None):
 # ---------------------------------------------------------------------------
 
 def test_stream():
-    with Lab(*RATE, "--ping", "2", "--token-lifetime", "86400") as lab:
+    with Lab(*RATE, "--ping", "4", "--token-lifetime", "86400") as lab:
         board = lab.board
         board.wait(r"^0\.\d+ mini_stream .*, image any")
         board.wait(r" network: address 10\.77\.0\.\d+, name server 10\.77\.0\.1"
@@ -125,7 +125,7 @@ def test_stream():
             check_well(first, last)
         check_flat(first, last)
         rate = (last["sleeps"] - sleeps) / (time.monotonic() - begin)
-        # At least six pings were answered, or it would have been closed.
+        # Pings were answered, or it would have been closed after 12 s.
         check(last["tokens"] == 1, last)
         check(last["parts"] > first["parts"] + SECONDS, last)
         check(last["executions"] > first["executions"], last)
@@ -177,12 +177,12 @@ def test_burst():
 
 
 def test_small_image():
-    with Lab(*RATE, "--ping", "2", image="small.bin") as lab:
+    with Lab(*RATE, "--ping", "4", image="small.bin") as lab:
         lab.board.wait(r" image small")
         lab.board.wait(r" limits lowered: MST_\w+=\d+ .*MST_TOKEN_MAX=\d+")
         check(wait_live(lab.board, MARKETS[:1])[0] == 1, "open")
         first = lab.board.report()
-        time.sleep(8)
+        time.sleep(13)
         check_truth(lab, MARKETS[:1])
         lab.exchange.set(reset={})
         check(wait_live(lab.board, MARKETS[:1]) == (2, 1), "resumed")

@@ -47,7 +47,8 @@ def test_broker_gone(lab):
     time.sleep(5)
     lab.broker.start()
     lab.ends_equal(since, sessions=True)
-    check(sum(each.holds() for each in lab.gateways.values()) == 1, "a holder")
+    wait_for(lambda: sum(each.holds() for each in lab.gateways.values()) == 1,
+             "a holder")
 
 
 def test_broker_stopped(lab):
@@ -60,22 +61,25 @@ def test_broker_stopped(lab):
         lab.broker.go_on()
         lab.wait_equal()
     for each in lab.check_executions(since).values():
-        check(max(each.delays) < 5000, "the service waited for the broker")
+        check(max(each.delays) < 15000, "the service waited for the broker")
     lab.check_books()
     lab.check_sessions()
 
 
 def test_broker_slow():
     """Books are conflated: fewer messages, none of them outdated."""
-    with Lab("--rate", "50") as lab:
+    with Lab("--rate", "50") as lab, lab.nats() as nats:
+        def number():
+            return json.loads(nats.last_of("mst_book", "mst.book.BTCUSD"))[
+                "number"]
+
         since = lab.begin("a")
         way = lab.gateways["a"].way
         way.delay = 0.1
         time.sleep(1)
-        before, first = time.time(), lab.consumers[0].shown[-1].number
-        wait_for(lambda: lab.consumers[0].shown[-1].number > first + 20,
-                 "messages")
-        count = lab.consumers[0].shown[-1].number - first
+        before, first = time.time(), number()
+        wait_for(lambda: number() > first + 20, "messages")
+        count = number() - first
         most = (time.time() - before) / 0.2 + 2
         check(count <= most, f"{count} messages of {most}")
         lab.wait_equal(3)

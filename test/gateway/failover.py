@@ -178,8 +178,8 @@ def test_late_service(lab):
         if loss == "connection":
             lab.sandbox.set(reset={"at": "stream", "count": 1})
         else:
-            lab.sandbox.set()
             gateway.kill()
+            lab.sandbox.set()
             gateway.start()
         lab.wait_equal()
     told = lab.check_executions(since, lost=True)

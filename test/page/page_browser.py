@@ -261,7 +261,7 @@ def test_hold(desk):
 def test_recording():
     with Desk("--rate", "20") as desk:
         recording = os.path.join(desk.state, "recording")
-        run = desk.service.run("record", "--seconds", "1", "-o", recording,
+        run = desk.service.run("record", "--count", "20", "-o", recording,
                                "BTCUSD", "ETHUSD")
         check(run.returncode == 0, run)
         with Desk("--play", recording) as again:
@@ -388,7 +388,7 @@ def test_keyboard():
             document.querySelector("[data-key=no_heartbeat] button").focus();
             """)
         BROWSER.key("Enter", 13, "\r")
-        BROWSER.wait_text("[data-key=no_heartbeat]", "active, 30 s left")
+        BROWSER.wait_text("[data-key=no_heartbeat]", " s left")
         check("no_heartbeat" in desk.service.active(), desk.service.active())
 
 
@@ -426,6 +426,8 @@ def test_faults(desk):
     check("Others" not in values("body", "innerText")[0],
           "a fault without a group")
     once = {"revoke", "close", "garbage"}
+    fill("restart", for_ms="60000")
+    fill("freeze", for_ms="60000")
     for name in names:
         press(name, name + (
             " was triggered" if name in once else " is active"))

@@ -347,7 +347,7 @@ def test_many_markets():
 
 def test_killed(service):
     """If the service is gone at the end, the run has failed."""
-    for seconds in ("4", "100"):  # more only if this machine is slow
+    for seconds in ("10", "100"):  # more only if this machine is slow
         tool = service.json("--seconds", seconds, "BTCUSD")
         with contextlib.suppress(AssertionError):
             tool.until('"state":"live"')

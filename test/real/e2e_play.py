@@ -158,7 +158,7 @@ async def test_who_comes_later():
     """They get a snapshot of the current book and all updates after it. Quirks
     do not change what is played."""
     async with recording() as (path, _), \
-            played(path, "--quirk", "early-updates") as first:
+            played(path, "--speed", "0.3", "--quirk", "early-updates") as first:
         await first.subscribe((BOOK, TOP), MARKETS)
         await first.until(lambda c: len(c.updates()) > 40, "updates")
         async with connected(first.service) as second:

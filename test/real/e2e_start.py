@@ -181,12 +181,14 @@ def test_limit_of_file_size(sandbox):
     """A named error and status 7, as with a full disk."""
     limit = ("prlimit", "--fsize=1024")
     path = f"{sandbox.state}/out"
-    for arguments, where in ((("stream", "--format", "json", "BTCUSD"),
+    for arguments, where in ((("stream", "--format", "json", "--count", "50",
+                               "BTCUSD"),
                               "standard output"),
                              (("stream", "--format", "csv", "-o", path,
                                "BTCUSD"), path),
                              (("stream", "-q", "--record", path + "r",
-                               "--format", "json", "-s", "5", "BTCUSD"),
+                               "--format", "json", "--count", "50",
+                               "BTCUSD"),
                               "recording: " + path + "r")):
         with open(path + "o", "wb") as out:
             done = sandbox.run(*arguments, before=limit, stdout=(

@@ -299,7 +299,7 @@ end INT
 check "Ctrl-C ends with 0 though the service is silent" ended_with 0
 kill -CONT "$sandbox"
 
-begin "${client[@]}" --verbose BTCUSD
+begin "${client[@]}" --verbose --set closing_ms=600000 BTCUSD
 await has out "market_data BTCUSD update"
 kill -STOP "$sandbox"
 kill -INT "$running"
