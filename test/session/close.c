@@ -46,6 +46,12 @@ TEST_CASE(test_clock_in_1970) {
     expect_int("connections", 0, session.mock.connects);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
     assert_true(session_until(MST_EVENT_OPEN, 1000));
+
+    session_begin_tls("localhost");
+    mst_mock_set_wall(&session.mock, INT64_C(1000000000) * MST_CLOCK_MIN);
+    session_start_all();
+    session_run(100);
+    assert_true(session.mock.calls[MST_MOCK_RESOLVE] > 0);
 }
 
 TEST_CASE(test_no_entropy) {

@@ -34,6 +34,18 @@ static int init(const struct mst_config *config) {
     return mst_client_init(&client, config, &port, &memory);
 }
 
+TEST_CASE(times_have_defaults) {
+    static const uint32_t ms[] = {10000, 10000,    30000, 15000,  15000,
+                                  10000, 30000,    3000,  60000,  20000,
+                                  60000, 1000,     1000,  60000,  300000,
+                                  30000, 86400000, 15000, 600000, 0};
+    struct mst_config config = good();
+
+    assert_int_equal(init(&config), 0);
+    assert_memory_equal(&client.link.config.resolve_ms, ms, sizeof ms);
+    assert_int_equal(client.link.config.min_rate, 1024);
+}
+
 TEST_CASE(a_good_configuration_is_taken) {
     struct mst_config config = good();
 

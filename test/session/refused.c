@@ -259,6 +259,32 @@ TEST_CASE(test_confused_for_a_while) {
     }
 }
 
+/* Two errors in a row are no refusal: the third attempt comes at once. */
+TEST_CASE(test_third_attempt_comes_at_once) {
+    session_begin();
+    rules->error = "INTERNAL_SERVER_ERROR";
+    rules->error_type = "subscribe";
+    rules->error_times = 2;
+    session_start();
+    assert_int_equal(session_wish(MST_MARKET_DATA, "BTCUSD"), 0);
+    run_to_book(15000, "subscribed", MST_BOOK_LIVE);
+    expect_int("requests", 3, asked());
+}
+
+/* A damaged error message may be the answer to the request. */
+TEST_CASE(test_damaged_error_is_an_answer) {
+    session_begin();
+    rules->never = true;
+    session_start();
+    assert_int_equal(session_wish(MST_MARKET_DATA, "BTCUSD"), 0);
+    session_run(2000);
+    rules->never = false;
+    service_text(service, "{\"type\":\"error\",\"text\":tru}");
+    session_run(1000);
+    expect_int("error", MST_ERR_NO_RESULT, session.seen.error.error);
+    run_to_book(2 * SESSION_MINUTE, "asked again", MST_BOOK_LIVE);
+}
+
 /* Everything is refused for an hour. The connection is replaced every
  * backoff_slow_ms, and no more often. */
 TEST_CASE(test_all_refused_for_an_hour) {

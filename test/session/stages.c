@@ -200,6 +200,24 @@ TEST_CASE(test_large_frame_on_a_slow_line) {
     expect_int("delivered", 1, session.seen.events[MST_EVENT_UNKNOWN]);
 }
 
+/* Each part lengthens the time by as much as it has bytes. */
+TEST_CASE(test_large_frame_in_parts) {
+    const char *text = printed("{%*s", LARGE - 1, "}");
+
+    session_begin();
+    session.config.silence_ms = 200;
+    session.config.min_rate = 100000;
+    session_open();
+    service_bytes(&session.service, "\x81\x7e\xea\x60", 4);
+    for (int at = 0; at < LARGE; at += LARGE / 10) {
+        session_run(50);
+        service_bytes(&session.service, text + at, LARGE / 10);
+    }
+    session_run(50);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    expect_int("delivered", 1, session.seen.events[MST_EVENT_UNKNOWN]);
+}
+
 /* ---- liveness ---- */
 
 TEST_CASE(test_silence) {

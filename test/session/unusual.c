@@ -258,6 +258,22 @@ TEST_CASE(test_a_book_belongs_to_one_subscription) {
                mst_subscribe(&session.client, MST_MARKET_DATA, "Y", book));
 }
 
+/* In whichever place of the subscriptions it was. */
+TEST_CASE(test_a_book_is_free_once_its_client_is_initialised_anew) {
+    session_begin();
+    for (int place = MST_SUBSCRIPTIONS_MAX; place-- > 0;) {
+        session_start();
+        for (int i = 0; i < place; i++) {
+            expect_int("another", 0,
+                       mst_subscribe(&session.client, MST_TOP_OF_BOOK,
+                                     printed("M%d", i), NULL));
+        }
+        expect_int("book", 0,
+                   mst_subscribe(&session.client, MST_MARKET_DATA, "X",
+                                 &session.books[0]));
+    }
+}
+
 /* ---- garbage, and clocks ---- */
 
 TEST_CASE(test_garbage_without_end_ends_the_connection) {
