@@ -265,7 +265,7 @@ TEST_CASE(test_drift_all_day) {
 
 TEST_CASE(test_crossed_book) {
     for (int wanted = 0; wanted < 2; wanted++) {
-        begin_subscribed(wanted ? MST_RESYNC_CROSSED : 0);
+        begin_subscribed(wanted ? MST_RESYNC_CROSSED : MST_STRICT_AMOUNTS);
         service->rules.delay_ms = 100;
         update(CROSSED_BIDS, "");
         expect_int("flagged", MST_BOOK_CROSSED, mst_book_flags(btc));
