@@ -151,6 +151,20 @@ TEST_CASE(test_refused_when_no_longer_wished_for) {
     }
 }
 
+/* What still comes for the market does not reach its book, which another market
+ * has by now. */
+TEST_CASE(test_book_of_another_market) {
+    begin_with_a_book();
+    rules->delay_ms = 1000;
+    session_leave(MST_MARKET_DATA, "BTCUSD");
+    assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA, "ETHUSD",
+                                   &session.books[0]),
+                     0);
+    service_push(service, "market_data", "BTCUSD");
+    run_to_book(100, "of another market", MST_BOOK_STALE);
+    run_to_book(10000, "its own", MST_BOOK_LIVE);
+}
+
 /* If the service refuses to unsubscribe for now, the market counts as
  * subscribed until a later attempt succeeds. */
 TEST_CASE(test_unsubscribe_refused_for_a_while) {

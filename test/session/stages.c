@@ -404,6 +404,19 @@ TEST_CASE(test_backoff_begins_anew_when_stable) {
     assert_true(session.seen.closed.retry_ms <= 1000);
 }
 
+TEST_CASE(test_backoff_begins_anew_with_other_credentials) {
+    session_begin();
+    session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
+    session_start_all();
+    do {
+        assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
+    } while (session.seen.closed.retry_ms < 30000);
+    assert_int_equal(
+        mst_access_set_credentials(session_access(), "other", "secret"), 0);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    assert_true(session.seen.closed.retry_ms <= 1000);
+}
+
 /* ---- addresses ---- */
 
 static struct mst_port whole; /* the original port */
