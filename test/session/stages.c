@@ -126,6 +126,8 @@ TEST_CASE(test_closing_deadline) {
     for (int configured = 0; configured < 2; configured++) {
         session_begin();
         session.service.rules.no_echo = true;
+        session.config.ping_ms = 200; /* silence does not count any more */
+        session.config.silence_ms = 500;
         session.config.closing_ms = configured ? 700 : 0;
         session_open();
         uint64_t begin = session_now();

@@ -296,6 +296,22 @@ TEST_CASE(test_garbage_without_end_ends_the_connection) {
     }
 }
 
+/* Not even on connections that were stable. */
+TEST_CASE(test_garbage_makes_waits_longer) {
+    session_begin();
+    session_start_all();
+    do {
+        assert_true(session_until(MST_EVENT_OPEN, 2 * SESSION_MINUTE));
+        session_run(SESSION_MINUTE);
+        for (int i = 0; i < 100; i++) {
+            service_text(&session.service, "garbage");
+        }
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_expect_closed("garbage", MST_ERR_GARBAGE, MST_STATE_OPEN);
+        assert_true(session_now() < SESSION_HOUR);
+    } while (session.seen.closed.retry_ms < 20000);
+}
+
 /* No timer ends later than it was set for. */
 TEST_CASE(test_no_wait_grows_when_the_clock_steps) {
     static const uint32_t steps[] = {0u - 3600000u, 0u - 1u, 40u * SESSION_DAY,
