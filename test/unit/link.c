@@ -67,6 +67,32 @@ TEST_CASE(records_are_as_large_as_the_room_for_them) {
     assert_in_range(tls.eng.log_max_frag_len, 9, 12);
 }
 
+/* RFC 5288, 5289 and 7905; with instructions for AES, those first. */
+TEST_CASE(six_suites_are_offered) {
+    static const uint16_t suites[] = {0xCCA9, 0xCCA8, 0xC02B, 0xC02F,
+                                      0xC02C, 0xC030, 0xCCA9, 0xCCA8};
+    static const struct mst_access access;
+    static const uint8_t entropy[32];
+    static uint8_t in[MST_RECORD_IN_MIN], out[MST_RECORD_OUT_MIN];
+    static struct mst_validator validator;
+
+    for (int aes = 0; aes < 2; aes++) {
+        struct mst_transport t = {.tls = &tls,
+                                  .validator = &validator,
+                                  .aes = &br_aes_ct_ctr_vtable,
+                                  .aes_first = aes,
+                                  .in = in,
+                                  .in_size = sizeof in,
+                                  .out = out,
+                                  .out_size = sizeof out};
+
+        transport_prepare(&t, &access, MST_CLOCK_MIN, entropy);
+        assert_int_equal(tls.eng.suites_num, 6);
+        assert_memory_equal(tls.eng.suites_buf, suites + (aes ? 2 : 0),
+                            6 * sizeof *suites);
+    }
+}
+
 /* A session without an ID is not resumed. */
 TEST_CASE(a_session_without_a_number_is_not_resumed) {
     struct mst_transport t = {.tls = &tls, .secured = true};
