@@ -15,7 +15,8 @@ import tempfile
 import time
 
 from broker_lab import Folder, Logged, started
-from e2e import BUILD, HANG_S, check, free_port, run_program, wait_for
+from e2e import (BUILD, HANG_S, Truths, check, free_port, milliseconds,
+                 run_program, wait_for)
 
 MARKETS = ("BTCUSD", "ETHUSD")
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
@@ -96,28 +97,30 @@ def level(of):
     return [decimal.Decimal(number) for number in of]
 
 
-def compare(broker, sandbox):
-    """Returns the number of markets whose retained top is the truth, which did
-    not change meanwhile. Others may be late."""
-    equal = 0
-    before = {market: sandbox.book(market) for market in MARKETS}
-    time.sleep(0.3)  # for messages under way
-    now = {market: sandbox.book(market) for market in MARKETS}
+def compare(broker, truths):
+    """Compares each retained top with the truth of its time. Returns how many
+    of them are the latest."""
+    latest = 0
     retained = broker.retained("-C", "3")  # all there are
     for market in MARKETS:
-        true = sandbox.book(market)
-        if (before[market]["time"] == now[market]["time"] == true["time"]
-                and f"mst/top/{market}" in retained):
-            top = json.loads(retained[f"mst/top/{market}"])
-            check(top["market"] == market and top["v"] == 1, top)
-            equal += [level(top["bid"]), level(top["ask"])] == [
-                level(true[side][0].values()) for side in ("bids", "asks")]
-    return equal
+        if f"mst/top/{market}" not in retained:
+            continue
+        top = json.loads(retained[f"mst/top/{market}"])
+        check(top["market"] == market and top["v"] == 1, top)
+        books = truths.books[market].copy()
+        true = books.get(milliseconds(top["time"]))
+        if true:
+            check([tuple(level(top[side])) for side in ("bid", "ask")]
+                  == [side[0] for side in true],
+                  f"{top} {[side[0] for side in true]}")
+            latest += true is books[max(books)]
+    return latest
 
 
 def compare_some(broker, sandbox, count):
-    for _ in range(count):
-        wait_for(lambda: compare(broker, sandbox), "an equal top")
+    with Truths(sandbox.book, MARKETS) as truths:
+        for _ in range(count):
+            wait_for(lambda: compare(broker, truths), "the latest top")
 
 
 def test_retained():

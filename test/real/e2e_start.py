@@ -181,8 +181,7 @@ def test_limit_of_file_size(sandbox):
     """A named error and status 7, as with a full disk."""
     limit = ("prlimit", "--fsize=1024")
     path = f"{sandbox.state}/out"
-    for arguments, where in ((("stream", "--format", "json", "--count", "50",
-                               "BTCUSD"),
+    for arguments, where in ((("stream", "--format", "json", "BTCUSD"),
                               "standard output"),
                              (("stream", "--format", "csv", "-o", path,
                                "BTCUSD"), path),

@@ -47,23 +47,29 @@ TEST_CASE(every_error_of_tls_has_a_name_of_ours) {
     tls.eng.err = BR_ERR_OK;
 }
 
-/* Short records are requested only if the buffer is too short for long ones. */
-TEST_CASE(records_are_as_large_as_the_room_for_them) {
+/* Prepares a handshake with so much room for a record. */
+static void prepare(size_t in_size, bool aes_first) {
     static uint8_t in[MST_RECORD_IN_ANY], out[MST_RECORD_OUT_MIN];
     static const uint8_t entropy[32];
     static const struct mst_access access;
     static struct mst_validator validator;
     struct mst_transport t = {.tls = &tls,
                               .validator = &validator,
+                              .aes = &br_aes_ct_ctr_vtable,
+                              .aes_first = aes_first,
                               .in = in,
+                              .in_size = in_size,
                               .out = out,
                               .out_size = sizeof out};
 
-    t.in_size = sizeof in;
     transport_prepare(&t, &access, MST_CLOCK_MIN, entropy);
+}
+
+/* Short records are requested only if the buffer is too short for long ones. */
+TEST_CASE(records_are_as_large_as_the_room_for_them) {
+    prepare(MST_RECORD_IN_ANY, false);
     assert_int_equal(tls.eng.log_max_frag_len, TLS_FRAGMENT_ANY);
-    t.in_size--;
-    transport_prepare(&t, &access, MST_CLOCK_MIN, entropy);
+    prepare(MST_RECORD_IN_ANY - 1, false);
     assert_in_range(tls.eng.log_max_frag_len, 9, 12);
 }
 
@@ -71,22 +77,9 @@ TEST_CASE(records_are_as_large_as_the_room_for_them) {
 TEST_CASE(six_suites_are_offered) {
     static const uint16_t suites[] = {0xCCA9, 0xCCA8, 0xC02B, 0xC02F,
                                       0xC02C, 0xC030, 0xCCA9, 0xCCA8};
-    static const struct mst_access access;
-    static const uint8_t entropy[32];
-    static uint8_t in[MST_RECORD_IN_MIN], out[MST_RECORD_OUT_MIN];
-    static struct mst_validator validator;
 
     for (int aes = 0; aes < 2; aes++) {
-        struct mst_transport t = {.tls = &tls,
-                                  .validator = &validator,
-                                  .aes = &br_aes_ct_ctr_vtable,
-                                  .aes_first = aes,
-                                  .in = in,
-                                  .in_size = sizeof in,
-                                  .out = out,
-                                  .out_size = sizeof out};
-
-        transport_prepare(&t, &access, MST_CLOCK_MIN, entropy);
+        prepare(MST_RECORD_IN_MIN, aes);
         assert_int_equal(tls.eng.suites_num, 6);
         assert_memory_equal(tls.eng.suites_buf, suites + (aes ? 2 : 0),
                             6 * sizeof *suites);
