@@ -347,6 +347,27 @@ TEST_CASE(test_token_fetched_ahead) {
     }
 }
 
+/* A transfer is wiped that was fetching the next token into the room of the
+ * client, as the present token is in its own. The client fetches one itself. */
+TEST_CASE(test_wiped_while_it_fetches_ahead) {
+    begin();
+    session.service.rules.feed_ms = 0;
+    session.service.expires_in = 600;
+    begin_subscribed();
+    session_run(600000);
+    session_expect_tokens("ahead", 2);
+    session.service.token.delay_ms = 5000;
+    for (unsigned i = 0; i < 6000 && session.service.tokens.count < 3; i++) {
+        session_run(100);
+    }
+    session_expect_tokens("ahead, once more", 3);
+    mst_transfer_wipe(&session.transfer);
+    session_run(50000);
+    service_end(&session.service, MST_ERR_RESET);
+    assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
+    session_expect_tokens("its own", 4);
+}
+
 /* An early renewal failed until the token expired, and then a request of
  * another scope failed. The expired token is still the one to be fetched. */
 TEST_CASE(test_refused_scope_is_not_fetched_ahead) {

@@ -280,14 +280,14 @@ TEST_CASE(test_credentials) {
 /* A leader that always has an event does not stop the follower's work, with
  * events one at a time or many. */
 TEST_CASE(test_links_take_turns) {
-    static const size_t sizes[] = {0, 100};
     struct mst_event event;
 
-    for (size_t size = 0; size < COUNT(sizes); size++) {
+    for (unsigned way = 0; way < 4; way++) {
         enum mst_state farthest = MST_STATE_WAIT;
 
         session_begin();
-        session.mock.plan.recv_max = sizes[size];
+        session.mock.plan.recv_max = way % 2 == 0 ? 0 : 100;
+        session.config.flags |= way < 2 ? 0 : MST_NO_BURST;
         session_open_pair(0);
         for (int i = 0; i < 200; i++) {
             service_push(&session.service, "execution_data", "BTCUSD");
@@ -300,6 +300,26 @@ TEST_CASE(test_links_take_turns) {
         }
         assert_true(farthest > MST_STATE_CONNECT);
     }
+}
+
+/* The old leader waits as long as it would, also if it is to lead again. */
+TEST_CASE(test_rotation_to_one_that_waits) {
+    session_begin();
+    session.config.backoff_ms = 10 * SESSION_MINUTE;
+    session_open_pair(0);
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    while (state_of(1) != MST_STATE_OPEN) {
+        session_run(1);
+    }
+    mst_mock_end(&session.mock, 0, MST_ERR_RESET);
+    assert_true(session_until(MST_EVENT_LEADER, 1));
+    uint32_t wait = session.seen.closed.retry_ms;
+    assert_in_range(wait, 5000, 10 * SESSION_MINUTE);
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    session_run(wait - 1000);
+    expect_int("waits", MST_STATE_WAIT, state_of(0));
+    session_run(5000);
+    expect_int("leads again", 2, changes());
 }
 
 /* If there is no input, each connection is read once per poll. */

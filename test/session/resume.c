@@ -434,18 +434,28 @@ TEST_CASE(test_nothing_is_left) {
     }
 }
 
-/* Discarded sessions are wiped. */
+/* A session is wiped once other anchors count, or its time is over. */
 TEST_CASE(test_forgotten_sessions_are_wiped) {
-    begin_open();
-    session_new_anchors(&session.client.link.own);
-    /* The stream's own goes with its connection; the token's is wiped. */
-    session_run(100);
-    for (size_t i = 0; i < 2; i++) {
-        const struct tls_session *s = &session.tls.sessions[i];
-        if (strcmp(s->host, SERVICE_AUTH_HOST) == 0 &&
-            session_contains(s->parameters.master_secret, 48)) {
-            expect_failed("the session with the token's host");
+    for (int aged = 0; aged < 2; aged++) {
+        begin();
+        session.config.resume_ms = 10 * SESSION_MINUTE;
+        session.config.audit_ms = SESSION_HOUR;
+        session.service.token_body = SERVICE_ENDLESS; /* no other timer */
+        session_open();
+        session_run(9 * SESSION_MINUTE);
+        const struct tls_session *s = session.tls.sessions;
+        if (strcmp(s->host, SERVICE_AUTH_HOST) != 0) {
+            s++; /* the stream's own goes with its connection */
         }
+        assert_true(session_contains(s->parameters.master_secret, 48));
+        if (aged) {
+            session_run(2 * SESSION_MINUTE);
+        } else {
+            session_new_anchors(&session.client.link.own);
+            session_run(100);
+        }
+        expect_int(aged ? "by time" : "by anchors", false,
+                   session_contains(s->parameters.master_secret, 48));
     }
 }
 

@@ -456,13 +456,18 @@ TEST_CASE(test_resync_that_is_refused) {
 
 /* A response to something else does not complete a request. */
 TEST_CASE(test_answer_to_another_request) {
-    session_begin();
-    service->rules.delay_ms = 5000;
-    session_start_and_run(2000);
-    service_text(service, "{\"type\":\"unsubscribe\",\"channels\":[]}");
-    session_run(2500);
-    expect_int("requests", 1, service->requests.count);
-    assert_true(session_until_subscribed(5000));
+    static const char *const others[] = {"unsubscribe", "subscription_list"};
+
+    for (size_t i = 0; i < COUNT(others); i++) {
+        session_begin();
+        service->rules.delay_ms = 5000;
+        session_start_and_run(2000);
+        service_text(service,
+                     printed("{\"type\":\"%s\",\"channels\":[]}", others[i]));
+        session_run(2500);
+        expect_int(others[i], 1, service->requests.count);
+        assert_true(session_until_subscribed(5000));
+    }
 }
 
 /* Unsolicited and wrong responses, and entries of another kind. */

@@ -413,13 +413,37 @@ TEST_CASE(test_alerts) {
     }
 }
 
+/* The token comes over TLS; the stream, on the same link, is plaintext. */
+TEST_CASE(test_plain_stream_after_tls) {
+    session_begin();
+    struct mst_mock_peer plain = session.mock.peer;
+    struct mst_mock_sink sink = session.service.core.sink;
+
+    session_begin_tls("localhost");
+    session.config.ws_url = "ws://" SERVICE_WS_HOST;
+    session.config.flags |= MST_ALLOW_PLAIN;
+    session.mock.plan.connect_ms = 100;
+    session_start_all();
+    while (session.client.link.stats.tokens == 0) {
+        session_run(10);
+    }
+    session.mock.peer = plain;
+    session.service.core.sink = sink;
+    assert_true(session_until_subscribed(10000));
+    expect_int("handshakes", 1, session.tls.handshakes);
+}
+
 TEST_CASE(test_truncation) {
     session_begin_tls("localhost");
     session.tls.truncate = true;
     session_open();
+    uint64_t sends = session.mock.calls[MST_MOCK_SEND];
+    session.mock.plan.connect_ms = 100;
     service_end(&session.service, MST_ERR_EOF);
     session_until_closed("no close_notify", 1000, MST_ERR_TLS_TRUNCATED,
                          MST_STATE_OPEN);
+    session_run(1);
+    expect_int("said to nobody", sends, session.mock.calls[MST_MOCK_SEND]);
     session.tls.truncate = false;
     assert_true(session_until_subscribed(10000));
     service_end(&session.service, MST_ERR_EOF);

@@ -65,7 +65,7 @@ static void wire_begin(void) {
     session.port.send = wire_send;
 }
 
-/* A new nonce for each connection (section 4.1). */
+/* A new nonce for each connection (section 4.1), of which all is drawn. */
 TEST_CASE(test_each_connection_has_a_key_of_its_own) {
     static const char name[] = "Sec-WebSocket-Key: ";
     char keys[20][25];
@@ -89,6 +89,13 @@ TEST_CASE(test_each_connection_has_a_key_of_its_own) {
         count++;
     }
     expect_int("keys", COUNT(keys), count);
+    for (size_t at_char = 0; at_char < 22; at_char++) { /* and then "==" */
+        size_t same = 0;
+        for (size_t i = 0; i < count; i++) {
+            same += keys[i][at_char] == keys[0][at_char];
+        }
+        assert_in_range(same, 1, COUNT(keys) - 1);
+    }
 }
 
 /* Each frame has a new mask from the port's random bytes, like the nonce

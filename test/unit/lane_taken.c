@@ -179,7 +179,13 @@ TEST_CASE(as_much_room_as_is_asked_for) {
 
     assert_ptr_equal(message_figure_pass(text + 7, text + 17, figure),
                      text + 11);
+    assert_int_equal(coefficient, 15);
     assert_null(message_figure_pass(text + 7, text + 16, figure));
+
+    struct message_figure next = {"a", 1, NULL, &coefficient, &exponent};
+    const char *end = text + snprintf(text, sizeof text, "81.5a1234.567\"}");
+
+    assert_ptr_equal(message_level_words(text, end, figure, next), end);
 }
 
 /* A number of usual length is read in words if enough bytes follow. The careful
@@ -211,6 +217,11 @@ TEST_CASE(usual_numbers_are_read_in_words) {
                              text + 8 + len);
             assert_int_equal(coefficient, value.coefficient);
             assert_int_equal(exponent, value.exponent);
+            if (len + more >= DECIMAL_PARTS) {
+                assert_ptr_equal(
+                    decimal_parts(text + 8, &coefficient, &exponent),
+                    text + 8 + len);
+            }
         }
     }
 }
