@@ -37,7 +37,6 @@ static bool link_take(struct openssl_peer *peer, int link) {
     if (n > 0) {
         peer->inner.received(peer->inner.context, link, piece, (size_t)n);
     } else if (SSL_get_error(l->ssl, n) == SSL_ERROR_SSL) {
-        peer->error = ERR_peek_error();
         l->end = l->end != 0 ? l->end : MST_ERR_EOF;
     }
     return n > 0;

@@ -29,7 +29,6 @@ struct openssl_peer {
     bool truncate;              /* ends without close_notify */
 
     /* For the test to read. */
-    unsigned long error;      /* OpenSSL's last one */
     unsigned full, resumed;   /* completed handshakes */
     unsigned goodbyes;        /* connections that ended with close_notify */
     char name[256], last[32]; /* SNI and version of the last handshake */

@@ -209,15 +209,6 @@ static void peer_tick(void *context, uint64_t now_ms) {
     }
 }
 
-struct mst_mock_peer service_peer(struct service *service) {
-    struct mst_mock_peer peer = mst_mock_service_peer(&service->core);
-
-    peer.opened = peer_opened;
-    peer.closed = peer_closed;
-    peer.tick = peer_tick;
-    return peer;
-}
-
 void service_answer(struct service_script *script, const char *raw,
                     unsigned times, int end) {
     script->raw = raw;
@@ -235,5 +226,8 @@ void service_init(struct service *service, struct mst_mock *mock) {
     service->feed_due_ms = UINT64_MAX;
     service->beat_due_ms = UINT64_MAX;
     service->token_end_ms = UINT64_MAX;
-    mock->peer = service_peer(service);
+    mock->peer = mst_mock_service_peer(&service->core);
+    mock->peer.opened = peer_opened;
+    mock->peer.closed = peer_closed;
+    mock->peer.tick = peer_tick;
 }

@@ -157,9 +157,6 @@ void service_init(struct service *service, struct mst_mock *mock);
 void service_answer(struct service_script *script, const char *raw,
                     unsigned times, int end);
 
-/* The service as a peer, for a layer between mock and service. */
-struct mst_mock_peer service_peer(struct service *service);
-
 /* The number of subscriptions of the open stream. */
 size_t service_len(const struct service *service);
 

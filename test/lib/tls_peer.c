@@ -215,7 +215,6 @@ static void link_pump(struct tls_peer *peer, int link) {
     }
     unsigned state = br_ssl_engine_current_state(engine);
     if (l->open && state == BR_SSL_CLOSED) {
-        peer->error = br_ssl_engine_last_error(engine);
         mst_mock_end(peer->mock, link, l->end != 0 ? l->end : MST_ERR_EOF);
     } else if (l->open && l->end != 0 && !l->ending &&
                (state & BR_SSL_SENDREC) == 0) {
@@ -292,12 +291,7 @@ static void tls_opened(void *context, int link,
     peer->handshakes++;
     br_ssl_server_init_full_ec(server, id->chain, id->chain_len, BR_KEYTYPE_EC,
                                &id->key.key.ec);
-    br_ssl_engine_set_versions(
-        &server->eng, peer->version_min ? peer->version_min : BR_TLS12,
-        peer->version_max ? peer->version_max : BR_TLS12);
-    if (peer->suite != 0) {
-        br_ssl_engine_set_suites(&server->eng, &peer->suite, 1);
-    }
+    br_ssl_engine_set_versions(&server->eng, BR_TLS12, BR_TLS12);
     br_ssl_engine_set_buffer(&server->eng, l->buffer, sizeof l->buffer, 1);
     mst_mock_random(peer->mock, seed, sizeof seed);
     br_ssl_engine_inject_entropy(&server->eng, seed, sizeof seed);

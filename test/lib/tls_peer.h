@@ -78,15 +78,12 @@ struct tls_peer_link {
 struct tls_peer {
     /* For the test to set. */
     const struct tls_identity *identity;
-    struct mst_mock_peer inner;        /* receives and sends plaintext */
-    bool silent;                       /* does not answer in the handshake */
-    bool truncate;                     /* ends without close_notify */
-    unsigned version_min, version_max; /* 0: TLS 1.2 */
-    uint16_t suite;                    /* the only one, or 0 */
+    struct mst_mock_peer inner; /* receives and sends plaintext */
+    bool silent;                /* does not answer in the handshake */
+    bool truncate;              /* ends without close_notify */
     enum tls_offer offer;
 
     /* For the test to read. */
-    int error;           /* the engine's last error */
     uint64_t handshakes; /* started */
     uint64_t full;       /* those in which the client checked the certificate */
     uint64_t offered;    /* sessions that the client offered */
