@@ -242,27 +242,19 @@ static size_t answer_write(struct exchange *x, const struct answer *a,
 }
 
 static size_t error_write(struct exchange *x, char *text, size_t size) {
+    /* Up to a code, and from there on. */
+    static const char *const shapes[][2] = {
+        {"{\"type\":\"error\",\"error\":\"", "\"}"},
+        {"{\"type\":\"error\",\"code\":\"", "\",\"message\":\"as planned\"}"},
+        {"{\"error\":{\"code\":\"", "\",\"message\":\"\"}}"},
+        {"{\"type\":\"error\"}", NULL},
+    };
     const char *code = code_draw(x);
-    int len;
+    const char *const *shape = shapes[exchange_pick(x, COUNT(shapes))];
+    bool coded = shape[1] != NULL;
 
-    switch (exchange_pick(x, 4)) {
-    case 0:
-        len =
-            snprintf(text, size, "{\"type\":\"error\",\"error\":\"%s\"}", code);
-        break;
-    case 1:
-        len = snprintf(text, size,
-                       "{\"type\":\"error\",\"code\":\"%s\",\"message\":"
-                       "\"as planned\"}",
-                       code);
-        break;
-    case 2:
-        len = snprintf(text, size,
-                       "{\"error\":{\"code\":\"%s\",\"message\":\"\"}}", code);
-        break;
-    default: len = snprintf(text, size, "{\"type\":\"error\"}"); break;
-    }
-    return (size_t)len;
+    return (size_t)snprintf(text, size, "%s%s%s", shape[0], coded ? code : "",
+                            coded ? shape[1] : "");
 }
 
 /* Makes the answer one to another request, or a partial one. */
