@@ -41,6 +41,10 @@ static void closed_record(struct session_seen *seen,
 
     failure_copy(&seen->closed, seen->closed_text, failure);
     seen->closed_ms = mst_mock_elapsed(&session.mock);
+    if (failure->error == MST_ERR_TLS_TIME) {
+        expect_int("clock_s", mst_mock_wall(&session.mock) / 1000000000,
+                   failure->clock_s);
+    }
     text_add(&seen->record, "closed %s in %s%s http %d ws %d \"%s\"\n",
              error_name(failure->error), mst_state_name(failure->stage),
              failure->permanent ? " permanent" : "", failure->http_status,
@@ -344,16 +348,19 @@ void session_start_beside(enum session_kind kind, uint32_t rotate_ms) {
     session_start_transfer();
 }
 
-void session_open_kind(enum session_kind kind) {
-    session_start_kind(kind);
+static void subscribe_and_wait(void) {
     session_subscribe();
     assert_true(session_until_subscribed(10000));
 }
 
+void session_open_kind(enum session_kind kind) {
+    session_start_kind(kind);
+    subscribe_and_wait();
+}
+
 void session_open_pair(uint32_t rotate_ms) {
     session_start_pair(rotate_ms);
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
+    subscribe_and_wait();
 }
 
 const char *session_kind_name(enum session_kind kind) {
@@ -471,8 +478,8 @@ void session_start_and_run(uint32_t ms) {
 }
 
 void session_open(void) {
-    session_start_all();
-    assert_true(session_until_subscribed(10000));
+    session_start();
+    subscribe_and_wait();
 }
 
 void session_connect(void) {
@@ -492,9 +499,7 @@ void session_every_call_fails(void (*begin)(uint64_t n), void (*end)(void)) {
 
     for (uint64_t n = 0; n <= calls; n++) {
         begin(n);
-        session.mock.plan.fail_call = MST_MOCK_ANY;
-        session.mock.plan.fail_at = n;
-        session.mock.plan.fail_error = MST_ERR_PORT;
+        session_fail_at(n, MST_MOCK_ANY, MST_ERR_PORT);
         session_start_all();
         session_until_subscribed(SESSION_HOUR);
         session_run(2000);
@@ -528,12 +533,16 @@ void session_hang(enum mst_state state) {
     session.service.upgrade.never = state == MST_STATE_UPGRADE;
 }
 
-void session_fail_next(enum mst_mock_call call, int error) {
-    struct mst_mock *mock = &session.mock;
+void session_fail_at(uint64_t n, enum mst_mock_call call, int error) {
+    struct mst_mock_plan *plan = &session.mock.plan;
 
-    mock->plan.fail_call = call;
-    mock->plan.fail_at = mock->calls[call] + 1;
-    mock->plan.fail_error = error;
+    plan->fail_call = call;
+    plan->fail_at = n;
+    plan->fail_error = error;
+}
+
+void session_fail_next(enum mst_mock_call call, int error) {
+    session_fail_at(session.mock.calls[call] + 1, call, error);
 }
 
 void session_break(int error) {
@@ -542,13 +551,10 @@ void session_break(int error) {
 }
 
 void session_bad_update(const char *market) {
-    char text[128];
-
-    snprintf(text, sizeof text,
-             "{\"channel\":\"market_data\",\"payload\":{\"market\":\"%s\","
-             "\"type\":\"UPDATE\"}}",
-             market);
-    service_text(&session.service, text);
+    service_text(&session.service,
+                 printed("{\"channel\":\"market_data\",\"payload\":{"
+                         "\"market\":\"%s\",\"type\":\"UPDATE\"}}",
+                         market));
 }
 
 static int stalling_send(void *context, int link, const void *data,
@@ -674,14 +680,14 @@ void session_close(void) {
 void session_wipe(void) {
     struct session *s = &session;
 
+    if (s->has_transfer) { /* it shares the other's access */
+        mst_transfer_wipe(&s->transfer);
+    }
     if (s->has_client) {
         mst_client_wipe(&s->client);
     }
     if (s->has_pair) {
         mst_pair_wipe(&s->pair);
-    }
-    if (s->has_transfer) {
-        mst_transfer_wipe(&s->transfer);
     }
     text_free(&s->seen.record);
 }

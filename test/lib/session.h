@@ -234,7 +234,8 @@ bool session_link_subscribed(int link);
  * whichever they are. */
 void session_hang(enum mst_state state);
 
-/* Makes the port's next call of this kind fail. */
+/* Makes the port's nth call of this kind fail (0: none); the next one. */
+void session_fail_at(uint64_t n, enum mst_mock_call call, int error);
 void session_fail_next(enum mst_mock_call call, int error);
 
 /* Ends the newest connection with this error, and expects the client's

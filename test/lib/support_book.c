@@ -92,37 +92,8 @@ void shelf_apply(int flags, const char *levels) {
     apply_part(shelf.time_ns, flags, levels);
 }
 
-static void add_side(struct text *text, const struct mst_book *book,
-                     enum mst_side side) {
-    size_t depth = mst_book_depth(book, side);
-
-    for (size_t rank = 0; rank < depth; rank++) {
-        const struct mst_level *level = mst_book_level(book, side, rank);
-        char price[MST_DECIMAL_TEXT_LEN], amount[MST_DECIMAL_TEXT_LEN];
-
-        assert_non_null(level);
-        expect_int("side of a level", side, level->side);
-        mst_decimal_format(mst_level_price(level), price);
-        mst_decimal_format(mst_level_amount(level), amount);
-        text_add(text, " %sx%s", price, amount);
-    }
-    expect_int("level beyond the depth", 0,
-               mst_book_level(book, side, depth) != NULL);
-}
-
 void expect_book(const char *expected) {
-    const struct mst_book *book = &shelf.book;
-    struct text text = {0};
-
-    text_add(&text, "%s:", mst_book_state_name(mst_book_state(book)));
-    add_side(&text, book, MST_BID);
-    text_add(&text, " |");
-    add_side(&text, book, MST_ASK);
-    if ((mst_book_flags(book) & MST_BOOK_CROSSED) != 0) {
-        text_add(&text, " crossed");
-    }
-    expect_text("book", expected, text_get(&text));
-    text_free(&text);
+    expect_book_text("book", expected, &shelf.book);
 }
 
 void shelf_begin(size_t capacity, const char *levels) {

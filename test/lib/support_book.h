@@ -42,7 +42,7 @@ void apply_part_at(int64_t time_ns, uint64_t received_ns, int flags,
                    const char *levels);
 void shelf_apply(int flags, const char *levels);
 
-/* Expects state and sides: "live: 100x1 99x2 | 101x3", "+ crossed". */
+/* Expects state and sides of the current book as text: see record_book(). */
 void expect_book(const char *expected);
 
 /* Applies a part and expects the same. */

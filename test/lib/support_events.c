@@ -141,6 +141,43 @@ void record_decimal(struct text *record, struct mst_decimal value) {
     }
 }
 
+static void record_side(struct text *record, const struct mst_book *book,
+                        enum mst_side side) {
+    size_t depth = mst_book_depth(book, side);
+
+    for (size_t rank = 0; rank < depth; rank++) {
+        const struct mst_level *level = mst_book_level(book, side, rank);
+        char price[MST_DECIMAL_TEXT_LEN], amount[MST_DECIMAL_TEXT_LEN];
+
+        assert_non_null(level);
+        expect_int("side of a level", side, level->side);
+        mst_decimal_format(mst_level_price(level), price);
+        mst_decimal_format(mst_level_amount(level), amount);
+        text_add(record, " %sx%s", price, amount);
+    }
+    expect_int("level beyond the depth", 0,
+               mst_book_level(book, side, depth) != NULL);
+}
+
+void record_book(struct text *record, const struct mst_book *book) {
+    text_add(record, "%s:", mst_book_state_name(mst_book_state(book)));
+    record_side(record, book, MST_BID);
+    text_add(record, " |");
+    record_side(record, book, MST_ASK);
+    if ((mst_book_flags(book) & MST_BOOK_CROSSED) != 0) {
+        text_add(record, " crossed");
+    }
+}
+
+void expect_book_text(const char *name, const char *expected,
+                      const struct mst_book *book) {
+    struct text text = {0};
+
+    record_book(&text, book);
+    expect_text(name, expected, text_get(&text));
+    text_free(&text);
+}
+
 static void record_level(struct text *record, const struct mst_level *level,
                          int64_t message_ns) {
     text_add(record, level->side == MST_BID ? " bid " : " ask ");

@@ -580,9 +580,7 @@ static void put_with_faults(bool tls) {
     for (uint64_t at = 1; at <= calls; at++) {
         begin_over(tls);
         const char *name = printed("fault at call %u", (unsigned)at);
-        session.mock.plan.fail_call = MST_MOCK_ANY;
-        session.mock.plan.fail_at = at;
-        session.mock.plan.fail_error = MST_ERR_RESET;
+        session_fail_at(at, MST_MOCK_ANY, MST_ERR_RESET);
         put(name, MST_OK, 200);
         expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
     }

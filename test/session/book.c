@@ -29,22 +29,6 @@ static void update(const char *bid, const char *ask) {
     session_run(0);
 }
 
-/* Expects the book's side as text: "99.5 2, 99 3". */
-static void expect_side(const char *name, const char *expected,
-                        const struct mst_book *book, enum mst_side side) {
-    struct text *text = text_new();
-    char number[MST_DECIMAL_TEXT_LEN];
-
-    for (size_t i = 0; i < mst_book_depth(book, side); i++) {
-        const struct mst_level *level = mst_book_level(book, side, i);
-        mst_decimal_format(mst_level_price(level), number);
-        text_add(text, "%s%s", i > 0 ? ", " : "", number);
-        mst_decimal_format(mst_level_amount(level), number);
-        text_add(text, " %s", number);
-    }
-    expect_text(name, expected, text_get(text));
-}
-
 /* Begins with all subscribed, and some time after the last request. */
 static void begin_subscribed(unsigned flags) {
     session_begin();
@@ -138,16 +122,14 @@ TEST_CASE(test_updates_before_the_snapshot) {
             LEVEL("100", "1") "," LEVEL("99", "2") "," LEVEL("98", "3"),
             LEVEL("101", "1") "," LEVEL("102", "2"));
         session_run(0);
-        session_expect_book("whole", MST_BOOK_LIVE, btc);
-        expect_side("bids", "100 1, 99 2, 98 5, 97 4", btc, MST_BID);
-        expect_side("asks", "102 2", btc, MST_ASK);
+        expect_book_text("whole", "live: 100x1 99x2 98x5 97x4 | 102x2", btc);
         /* An update that arrives after the snapshot, but is older. */
         service_book(service, "BTCUSD", "UPDATE", t - MS, LEVEL("100", "7"),
                      "");
         service_book(service, "BTCUSD", "UPDATE", t + 2 * MS, LEVEL("99", "8"),
                      "");
         session_run(0);
-        expect_side("bids", "100 1, 99 8, 98 5, 97 4", btc, MST_BID);
+        expect_book_text("later", "live: 100x1 99x8 98x5 97x4 | 102x2", btc);
         expect_int("resyncs", 0, resyncs());
     }
 }
@@ -175,7 +157,8 @@ TEST_CASE(test_time_goes_back) {
         expect_int("resyncs", 1, resyncs());
         expect_int("fresh", 0, mst_book_flags(btc));
         update(LEVEL("100", "9"), "");
-        expect_side("follows", "100 9, 99.5 2, 99 3.125", btc, MST_BID);
+        expect_book_text(
+            "follows", "live: 100x9 99.5x2 99x3.125 | 101x1.5 101.5x2.5", btc);
         expect_int("fresh", 0, mst_book_flags(btc));
         session_expect_book("the other", MST_BOOK_LIVE, &session.books[1]);
         expect_int("resyncs", 1, resyncs());
@@ -235,9 +218,11 @@ TEST_CASE(test_thin_book) {
     thin_out(3);
     session_run(3000);
     expect_int("not yet", MST_RESYNCS_MAX, resyncs());
-    session_expect_book("shown", MST_BOOK_LIVE, btc);
     expect_int("flagged", MST_BOOK_THIN, mst_book_flags(btc));
-    expect_side("exact", "93 1, 92 1, 91 1", btc, MST_BID);
+    expect_book_text("exact",
+                     "live: 93x1 92x1 91x1 | 101x1 102x1 103x1 104x1 105x1 "
+                     "106x1 107x1 108x1",
+                     btc);
     /* The book fills up again from updates: no resync. */
     update(LEVEL("93.5", "1") "," LEVEL("93.6", "1"), "");
     expect_int("no flag", 0, mst_book_flags(btc));

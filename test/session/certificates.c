@@ -248,10 +248,6 @@ static void expect_refused(const char *name, int error) {
     expect_int(name, error, session.seen.closed.error);
     expect_int(name, 0, session.service.tokens.count);
     expect_int(name, 0, session.seen.events[MST_EVENT_OPEN]);
-    if (error == MST_ERR_TLS_TIME) {
-        expect_int("clock_s", mst_mock_wall(&session.mock) / 1000000000,
-                   session.seen.closed.clock_s);
-    }
 }
 
 static void expect_certificate(const struct certificate *c, enum client client,

@@ -229,10 +229,6 @@ static void certificate_expect(const char *certificate, int error, int detail) {
         expect_int("requests", 0, session.service.tokens.count);
         expect_int("permanent", 1, session.seen.closed.permanent);
         expect_int("detail", detail, session.seen.closed.detail);
-        if (error == MST_ERR_TLS_TIME) {
-            expect_int("clock_s", mst_mock_wall(&session.mock) / 1000000000,
-                       session.seen.closed.clock_s);
-        }
         expect_handshakes(certificate, 0, 0);
         openssl_peer_anew(&peer, "localhost", versions[i]);
         session_expect_subscribed(15 * SESSION_MINUTE, "%s", certificate);

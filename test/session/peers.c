@@ -131,10 +131,9 @@ TEST_CASE(test_no_text_of_a_failure_is_null) {
          call++) {
         for (uint64_t n = 1; n < 12; n++) {
             session_begin();
-            session.mock.plan.fail_call = call;
-            session.mock.plan.fail_at = n;
-            session.mock.plan.fail_error =
-                call == MST_MOCK_RESOLVE ? MST_ERR_RESOLVE : MST_ERR_RESET;
+            session_fail_at(n, call,
+                            call == MST_MOCK_RESOLVE ? MST_ERR_RESOLVE
+                                                     : MST_ERR_RESET);
             assert_null(strchr(session.config.ws_url + strlen("wss://"), '/'));
             session_start_all();
             session_run_with(SESSION_MINUTE, texts_are_there);

@@ -77,14 +77,7 @@ static void store_open(enum session_kind kind) {
 
 /* Wipes everything, as a loss of power. */
 static void wipe(void) {
-    if (session.has_transfer) { /* it shares the next one's access */
-        mst_transfer_wipe(&session.transfer);
-    }
-    if (session.has_pair) {
-        mst_pair_wipe(&session.pair);
-    } else {
-        mst_client_wipe(&session.client);
-    }
+    session_wipe();
     session_run(0);
 }
 

@@ -12,10 +12,8 @@ static struct service *const service = &session.service;
 
 TEST_CASE(test_main_job) {
     session_begin();
-    service->rules.feed_ms = 1000;
-    session_start_all();
-    assert_true(session_until(MST_EVENT_OPEN, 1000));
-    session_run(10000);
+    session_main_job();
+    session_run(5000);
 
     const unsigned *events = session.seen.events;
     expect_int("token requests", 1, service->tokens.count);
@@ -40,45 +38,31 @@ TEST_CASE(test_main_job) {
     expect_int("state", MST_STATE_OPEN, session_state());
 }
 
-static void expect_level(const char *name, const struct mst_level *level,
-                         const char *price, const char *amount) {
-    char text[MST_DECIMAL_TEXT_LEN];
-
-    if (level == NULL) {
-        expect_failed("%s: no such level", name);
-        return;
-    }
-    mst_decimal_format(mst_level_price(level), text);
-    expect_text(name, price, text);
-    mst_decimal_format(mst_level_amount(level), text);
-    expect_text(name, amount, text);
-}
+#define BOOK_TEXT(amount) \
+    "live: 100x1 99.5x" amount " 99x3.125 | 101x1.5 101.5x2.5"
+#define SNAPSHOT_TEXT BOOK_TEXT("2")
 
 TEST_CASE(test_book_follows) {
     session_new();
     const struct mst_book *book = &session.books[1];
     expect_int("before", MST_BOOK_EMPTY, mst_book_state(book));
     assert_true(session_until_subscribed(5000));
-    expect_int("bids", 3, mst_book_depth(book, MST_BID));
-    expect_int("asks", 2, mst_book_depth(book, MST_ASK));
-    expect_level("best bid", mst_book_level(book, MST_BID, 0), "100", "1");
-    expect_level("best ask", mst_book_level(book, MST_ASK, 0), "101", "1.5");
+    expect_book_text("snapshot", SNAPSHOT_TEXT, book);
 
     /* An update of the other market, then one of this market. */
     session_run(10);
     service_push(service, "market_data", "BTCUSD");
     service_push(service, "market_data", "ETHUSD");
     session_run(10);
-    expect_level("updated", mst_book_level(book, MST_BID, 1), "99.5", "2.25");
-    expect_level("the other's", mst_book_level(&session.books[0], MST_BID, 1),
-                 "99.5", "1.25");
+    expect_book_text("updated", BOOK_TEXT("2.25"), book);
+    expect_book_text("the other's", BOOK_TEXT("1.25"), &session.books[0]);
 
     /* A lost connection makes it stale at once, and a snapshot live again. */
     service_end(service, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_CLOSED, 100));
     expect_int("without connection", MST_BOOK_STALE, mst_book_state(book));
     assert_true(session_until_subscribed(10000));
-    expect_level("new snapshot", mst_book_level(book, MST_BID, 0), "100", "1");
+    expect_book_text("new snapshot", SNAPSHOT_TEXT, book);
 }
 
 /* A snapshot far longer than the message buffer is delivered in parts. The book
@@ -103,10 +87,10 @@ TEST_CASE(test_large_snapshot) {
     session_run(100);
     expect_int("parts", (LEVELS + MST_PART_LEVELS - 1) / MST_PART_LEVELS,
                session.seen.events[MST_EVENT_PART] - parts);
-    expect_int("depth", SESSION_LEVELS,
-               mst_book_depth(&session.books[0], MST_BID));
-    expect_level("best bid", mst_book_level(&session.books[0], MST_BID, 0),
-                 "1200", "0.12");
+    expect_book_text("the best levels",
+                     "live: 1200x0.12 1199x0.1199 1198x0.1198 1197x0.1197 "
+                     "1196x0.1196 1195x0.1195 1194x0.1194 1193x0.1193 |",
+                     &session.books[0]);
 
     /* A connection that breaks within such a message aborts it. */
     service_frame(service, 0, 1, text_get(text), text->len / 2);
@@ -300,10 +284,8 @@ static void fault_each(enum mst_mock_call call, int error, uint64_t count) {
     assert_true(calls > 0);
     for (uint64_t n = 1; n <= calls; n++) {
         session_begin();
-        session.mock.plan.fail_call = call;
-        session.mock.plan.fail_at = n;
+        session_fail_at(n, call, error);
         session.mock.plan.fail_count = count;
-        session.mock.plan.fail_error = error;
         session_start_all();
         fault_play();
         if (session.mock.failed == 0) {
@@ -352,9 +334,7 @@ TEST_CASE(test_port_errors_are_named) {
 
     for (size_t i = 0; i < COUNT(faults); i++) {
         session_begin();
-        session.mock.plan.fail_call = faults[i].call;
-        session.mock.plan.fail_at = 1;
-        session.mock.plan.fail_error = faults[i].error;
+        session_fail_next(faults[i].call, faults[i].error);
         session.mock.plan.detail = 111;
         session_start_all();
         session_until_closed("port error", SESSION_MINUTE, faults[i].error,
