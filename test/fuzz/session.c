@@ -204,7 +204,7 @@ static void send_message(void) {
         {0x81, BOOK_MESSAGE("UPDATE", LEVEL("10", "0"), LEVEL("12", "3"))},
         {0x81, TOP(LEVEL("10", "1"), LEVEL("11", "1"))},
         {0x81, EXECUTION("10.5", "0.1")},
-        {0x81, "{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD "}"},
+        {0x81, HEARTBEAT},
         {0x81, "{\"type\":\"error\",\"error\":\"INTERNAL_SERVER_ERROR\"}"},
         {0x81, "{\"type\":\"subscribe\",\"channels\":[" ENTRY("market_data",
                                                               "false") "]}"},

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "service_private.h"
+#include "support.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -66,25 +67,18 @@ void service_push(struct service *service, const char *channel,
 
     mst_mock_service_time(now_ns, false, time);
     if (strcmp(channel, "heartbeat") == 0) {
-        snprintf(text, sizeof text,
-                 "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":"
-                 "\"%s\"}}",
-                 time);
+        snprintf(text, sizeof text, HEARTBEAT_AT("%s"), time);
         push_text(service, channel, market, text);
     } else if (strcmp(channel, "execution_data") == 0) {
         snprintf(text, sizeof text,
-                 "{\"channel\":\"execution_data\",\"payload\":{\"market\":"
-                 "\"%s\",\"price\":\"%" PRIu64 ".5\",\"amount\":\"0.%" PRIu64
-                 "1\",\"executed_at\":\"%s\"}}",
+                 EXECUTION_AT("%s", "%" PRIu64 ".5", "0.%" PRIu64 "1", "%s"),
                  market, 100 + n % 7, n % 10, time);
         push_text(service, channel, market, text);
     } else if (strcmp(channel, "market_data.top_of_book") == 0) {
-        service_top(service, market, now_ns,
-                    "{\"price\":\"100\",\"amount\":\"1\"}",
-                    "{\"price\":\"101\",\"amount\":\"1.5\"}");
+        service_top(service, market, now_ns, LEVEL("100", "1"),
+                    LEVEL("101", "1.5"));
     } else {
-        snprintf(text, sizeof text,
-                 "{\"price\":\"99.5\",\"amount\":\"%" PRIu64 ".25\"}", n);
+        snprintf(text, sizeof text, LEVEL("99.5", "%" PRIu64 ".25"), n);
         service_book(service, market, "UPDATE", now_ns, text, "");
     }
 }
@@ -116,12 +110,11 @@ bool service_snapshot(void *context, int link, const char *market) {
             &service->core, link, market, "SNAPSHOT",
             mst_mock_wall(service->core.mock),
             rules->bids != NULL ? rules->bids
-                                : "{\"price\":\"100\",\"amount\":\"1\"},"
-                                  "{\"price\":\"99.5\",\"amount\":\"2\"},"
-                                  "{\"price\":\"99\",\"amount\":\"3.125\"}",
-            rules->asks != NULL ? rules->asks
-                                : "{\"price\":\"101\",\"amount\":\"1.5\"},"
-                                  "{\"price\":\"101.5\",\"amount\":\"2.5\"}");
+                                : LEVEL("100", "1") "," LEVEL(
+                                      "99.5", "2") "," LEVEL("99", "3.125"),
+            rules->asks != NULL
+                ? rules->asks
+                : LEVEL("101", "1.5") "," LEVEL("101.5", "2.5"));
     }
     return true;
 }

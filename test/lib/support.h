@@ -219,9 +219,10 @@ void expect_error_cases(const struct message_case *cases, size_t count);
 #define NS "1767323045678000000"
 
 /* A market_data message with these levels, as text. */
-#define BOOK_MESSAGE(type, bids, asks)                                 \
+#define BOOK_MESSAGE(type, bids, asks) BOOK_AT(type, TIME, bids, asks)
+#define BOOK_AT(type, time, bids, asks)                                \
     "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\"," \
-    "\"type\":\"" type "\",\"time\":\"" TIME "\","                     \
+    "\"type\":\"" type "\",\"time\":\"" time "\","                     \
     "\"bids\":[" bids "],\"asks\":[" asks "]}}"
 
 #define LEVEL(price, amount) \
@@ -233,10 +234,12 @@ void expect_error_cases(const struct message_case *cases, size_t count);
 #define HEARTBEAT_WITH(payload) \
     "{\"channel\":\"heartbeat\",\"payload\":" payload "}"
 #define HEARTBEAT HEARTBEAT_WITH(HEARTBEAT_PAYLOAD)
-#define EXECUTION(price, amount)                                          \
-    "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\"," \
-    "\"price\":\"" price "\",\"amount\":\"" amount                        \
-    "\",\"executed_at\":\"" TIME "\"}}"
+#define HEARTBEAT_AT(time) HEARTBEAT_WITH("{\"timestamp\":\"" time "\"}")
+#define EXECUTION(price, amount) EXECUTION_AT("BTCUSD", price, amount, TIME)
+#define EXECUTION_AT(market, price, amount, time)                       \
+    "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"" market \
+    "\",\"price\":\"" price "\",\"amount\":\"" amount                   \
+    "\",\"executed_at\":\"" time "\"}}"
 #define TOP(bids, asks)                                                    \
     "{\"channel\":\"market_data.top_of_book\",\"payload\":{"               \
     "\"market\":\"BTCUSD\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"" TIME \

@@ -300,8 +300,7 @@ void record_event(struct text *record, const struct mst_event *event) {
 
 /* ---- Decoder ---- */
 
-#define HEARTBEAT_PROBE \
-    HEARTBEAT_WITH("{\"timestamp\":\"1970-01-01T00:00:00.000000007Z\"}")
+#define HEARTBEAT_PROBE HEARTBEAT_AT("1970-01-01T00:00:00.000000007Z")
 #define HEARTBEAT_PROBED "heartbeat 7\n"
 
 /* More events from one piece count as an endless loop. */

@@ -327,10 +327,8 @@ TEST_CASE(test_token_fetched_ahead) {
         session.service.expires_in = 600;
         if (i < 2) {
             begin_beside(i == 0 ? SESSION_CLIENT : SESSION_PAIR, 0);
-        } else if (i == 2) {
-            session_open_pair(0);
         } else {
-            session_open();
+            session_open_kind(i == 2 ? SESSION_PAIR : SESSION_CLIENT);
         }
         session_run(530000);
         session_expect_tokens(name, 1);
@@ -594,8 +592,7 @@ TEST_CASE(test_wiped_at_each_moment) {
         session_start_beside(SESSION_CLIENT, 0);
         expect_int("put", 0, session_put());
         session_run(ms);
-        mst_transfer_wipe(&session.transfer);
-        mst_client_wipe(&session.client);
+        session_wipe();
         session_expect_clean("wiped");
         for (int link = 0; link < 2; link++) {
             assert_false(mst_mock_in_use(&session.mock, link));
@@ -604,7 +601,6 @@ TEST_CASE(test_wiped_at_each_moment) {
         expect_int("poll", MST_ERR_CLOSED,
                    mst_transfer_poll(&session.transfer, &event));
         session_check();
-        text_free(&session.seen.record);
     }
 }
 

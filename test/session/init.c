@@ -116,6 +116,8 @@ TEST_CASE(urls_are_checked) {
 TEST_CASE(the_token_url_is_checked_as_well) {
     struct mst_config config = good();
 
+    config.auth_url = NULL;
+    assert_int_equal(init(&config), MST_ERR_URL);
     config.auth_url = "wss://localhost";
     assert_int_equal(init(&config), MST_ERR_URL);
     config.auth_url = "http://localhost";
@@ -140,6 +142,8 @@ TEST_CASE(credentials_are_needed) {
     struct mst_config config = good();
 
     config.client_id = "";
+    assert_int_equal(init(&config), MST_ERR_CREDENTIALS);
+    config.client_id = NULL;
     assert_int_equal(init(&config), MST_ERR_CREDENTIALS);
     config = good();
     config.client_secret = NULL;

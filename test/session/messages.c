@@ -105,9 +105,8 @@ TEST_CASE(test_bad_messages) {
         {"{}{}", MST_ERR_JSON_SYNTAX},
         {"", MST_ERR_JSON_SYNTAX},
         {"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", MST_ERR_JSON_DEPTH},
-        {"{\"channel\":\"heartbeat\",\"payload\":{}}", MST_ERR_MESSAGE_SHAPE},
-        {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"now\"}}",
-         MST_ERR_TIME},
+        {HEARTBEAT_WITH("{}"), MST_ERR_MESSAGE_SHAPE},
+        {HEARTBEAT_AT("now"), MST_ERR_TIME},
         {"{\"channel\":\"heartbeat\",\"channel\":\"heartbeat\",\"payload\":{"
          "\"timestamp\":\"2026-01-02T03:04:05Z\"}}",
          MST_ERR_MESSAGE_KEY},

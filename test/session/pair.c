@@ -49,9 +49,7 @@ static const char *time_now(void) {
 }
 
 static void beat_on(int link) {
-    text_on(link, printed("{\"channel\":\"heartbeat\",\"payload\":{"
-                          "\"timestamp\":\"%s\"}}",
-                          time_now()));
+    text_on(link, printed(HEARTBEAT_AT("%s"), time_now()));
 }
 
 static void beat_on_both(void) {
@@ -60,11 +58,8 @@ static void beat_on_both(void) {
 }
 
 static void update_on(int link) {
-    text_on(link,
-            printed("{\"channel\":\"market_data\",\"payload\":{\"market\":"
-                    "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"%s\",\"bids\":["
-                    "{\"price\":\"99.5\",\"amount\":\"3\"}],\"asks\":[]}}",
-                    time_now()));
+    text_on(link, printed(BOOK_AT("UPDATE", "%s", LEVEL("99.5", "3"), ""),
+                          time_now()));
 }
 
 /* Expects live books all the time. */
@@ -163,9 +158,8 @@ TEST_CASE(test_heartbeats_of_one) {
  * need. The leader must not change. */
 TEST_CASE(test_follower_comes_back) {
     session_begin();
-    session.config.flags |= MST_HOT_STANDBY;
     session.service.rules.delay_ms = 700;
-    session_start_pair(0);
+    session_start_kind(SESSION_STANDBY);
     expect_int("subscribe", 0, session_wish(MST_HEARTBEAT, NULL));
     session_run(10000);
     session.seen.events[MST_EVENT_LEADER] = 0;
@@ -368,10 +362,9 @@ TEST_CASE(test_half_open) {
  * taken from a client that is connecting with it. */
 TEST_CASE(test_tokens_for_one_connection) {
     session_begin();
-    session.config.flags |= MST_HOT_STANDBY;
     session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 30;
     session.service.expires_in = 20;
-    session_start_pair(0);
+    session_start_kind(SESSION_STANDBY);
     session_subscribe();
     session_run(5000);
     for (int i = 0; i < 2; i++) {
@@ -571,9 +564,8 @@ TEST_CASE(test_errors_of_subscribe) {
  * unsubscribe. Then neither subscribes. */
 TEST_CASE(test_full_on_one_of_them) {
     session_begin();
-    session.config.flags |= MST_HOT_STANDBY;
     session.config.answer_ms = SESSION_HOUR;
-    session_start_pair(0);
+    session_start_kind(SESSION_STANDBY);
     fill_from(0);
     session_run(10000);
     expect_int("leads", 0, leader());

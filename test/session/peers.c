@@ -149,38 +149,19 @@ TEST_CASE(test_no_text_of_a_failure_is_null) {
     assert_true(failures_seen > 20);
 }
 
-/* A setting that the program leaves out is reported as a named error, and a
- * function that a port may leave out is not called. */
+/* A function that a port may leave out is not called. */
 TEST_CASE(test_nothing_left_out_is_followed) {
-    static const struct {
-        size_t offset; /* of a text member */
-        int error;
-    } texts[] = {
-        {offsetof(struct mst_config, ws_url), MST_ERR_URL},
-        {offsetof(struct mst_config, auth_url), MST_ERR_URL},
-        {offsetof(struct mst_config, client_id), MST_ERR_CREDENTIALS},
-        {offsetof(struct mst_config, client_secret), MST_ERR_CREDENTIALS},
-    };
     static struct mst_client client;
-    struct mst_config config;
     struct mst_port port;
 
     session_begin();
-    for (size_t i = 0; i < COUNT(texts); i++) {
-        config = session.config;
-        memset((char *)&config + texts[i].offset, 0, sizeof config.ws_url);
-        expect_int(
-            "left out", texts[i].error,
-            mst_client_init(&client, &config, &session.port, &session.lengths));
-    }
-    config = session.config;
-    config.access = NULL;
     port = session.port;
     port.detail = NULL;
     port.now_ns = NULL;
     port.wants = NULL;
-    expect_int("what a port may leave out", 0,
-               mst_client_init(&client, &config, &port, &session.lengths));
+    expect_int(
+        "what a port may leave out", 0,
+        mst_client_init(&client, &session.config, &port, &session.lengths));
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
     for (int i = 0; i < 1000; i++) {
         struct mst_event event;
@@ -210,12 +191,9 @@ static bool text_is_seen(void *context, const struct mst_event *event) {
 TEST_CASE(test_texts_that_fill_their_room_end_there) {
     session_begin_open();
     for (size_t over = 0; over < 2; over++) {
-        service_text(
-            &session.service,
-            printed("{\"channel\":\"execution_data\",\"payload\":{\"market\":"
-                    "\"%s\",\"price\":\"1\",\"amount\":\"2\","
-                    "\"executed_at\":\"" TIME "\"}}",
-                    repeated("M", MST_MARKET_MAX + over)));
+        service_text(&session.service,
+                     printed(EXECUTION_AT("%s", "1", "2", TIME),
+                             repeated("M", MST_MARKET_MAX + over)));
         session_run(1);
         expect_int("executions", 1, session.seen.events[MST_EVENT_EXECUTION]);
         expect_int("errors", over, session.seen.events[MST_EVENT_ERROR]);

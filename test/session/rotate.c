@@ -400,11 +400,7 @@ static void execution_on(int link, int64_t time_ns) {
     char time[MST_TIME_TEXT_LEN];
 
     mst_time_format(time_ns, time);
-    const char *text =
-        printed("{\"channel\":\"execution_data\",\"payload\":{\"market\":"
-                "\"BTCUSD\",\"price\":\"1\",\"amount\":\"1\","
-                "\"executed_at\":\"%s\"}}",
-                time);
+    const char *text = printed(EXECUTION_AT("BTCUSD", "1", "1", "%s"), time);
     service_link_frame(&session.service, link, 0x80, 1, text, strlen(text));
 }
 

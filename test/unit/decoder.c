@@ -160,10 +160,8 @@ TEST_CASE(a_market_with_nul_is_not_taken_for_another) {
     struct text *record = text_new();
 
     decoding_feed(decoding,
-                  BYTES("{\"channel\":\"execution_data\",\"payload\":{"
-                        "\"market\":\"BTCUSD\\u0000X\",\"price\":\"1\","
-                        "\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}"),
-                  true, record);
+                  BYTES(EXECUTION_AT("BTCUSD\\u0000X", "1", "2", TIME)), true,
+                  record);
     assert_null(strstr(text_get(record), "BTCUSD " NS));
 }
 

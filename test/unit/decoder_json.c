@@ -192,8 +192,7 @@ TEST_CASE(a_truncated_message_is_an_error_at_every_length) {
             "1",
             "2") "],\"market\":\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"" TIME
                  "\"},\"channel\":\"market_data\"}",
-        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
-        "\"price\":\"1\",\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}",
+        EXECUTION("1", "2"),
         "{\"channel\":\"candles\",\"payload\":[1.5e3,true,\"\\u0041\"]}",
         "{\"type\":\"error\",\"error\":\"MALFORMED_REQUEST\"}",
         "{\"error\":{\"code\":\"UNKNOWN_ACTION\",\"message\":\"no\"}}",
