@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "played.h"
+#include "session.h"
 
 #include <unistd.h>
 
@@ -64,6 +65,37 @@ void played_begin(struct mst_mock *mock, uint64_t rotate_bytes) {
     if (recorder_open(&played.recorder, played.path, rotate_bytes) != 0) {
         fail_msg("%s", played.recorder.trouble);
     }
+}
+
+void played_start(void) {
+    recorder_object(&played.recorder, 0, &session.config, 0, -1,
+                    &session.lengths, NULL);
+    session_start();
+    played.objects[0].client = &session.client;
+    played.count = 1;
+}
+
+void played_start_pair(uint32_t rotate_ms) {
+    session.other_lengths = session.lengths;
+    recorder_object(&played.recorder, 0, &session.config, rotate_ms, -1,
+                    &session.lengths, &session.other_lengths);
+    session_start_pair(rotate_ms);
+    played.objects[0].pair = &session.pair;
+    played.count = 1;
+}
+
+void played_wish(enum mst_channel channel, const char *market) {
+    const struct recorder_books books = {session.has_pair ? 2 : 1,
+                                         SESSION_LEVELS, 0};
+
+    recorder_market(&played.recorder, RECORDING_SUBSCRIBE, 0, channel, market,
+                    channel == MST_MARKET_DATA ? &books : NULL);
+    assert_int_equal(session_wish(channel, market), 0);
+}
+
+void played_close(void) {
+    recorder_call(&played.recorder, RECORDING_CLOSE, 0);
+    mst_close(&session.client);
 }
 
 static int poll_object(void *object, struct mst_event *event) {

@@ -33,6 +33,12 @@ extern struct played played;
 
 /* Starts to record, in a new folder. */
 void played_begin(struct mst_mock *mock, uint64_t rotate_bytes);
+/* Records and starts the session's client, or its pair; subscribes, with books of
+ * the session; starts to close the client. */
+void played_start(void);
+void played_start_pair(uint32_t rotate_ms);
+void played_wish(enum mst_channel channel, const char *market);
+void played_close(void);
 /* Polls all objects as a program would, for this time. */
 void played_run(uint32_t ms);
 /* Ends the recording; replays it, and expects the same events. */

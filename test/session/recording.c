@@ -64,22 +64,12 @@ static void begin(uint64_t rotate_bytes) {
     begin_recorder(rotate_bytes);
     session.service.rules.feed_ms = 500;
     session.service.rules.beat_ms = 1000;
-    recorder_object(&played.recorder, 0, &session.config, 0, -1,
-                    &session.lengths, NULL);
-    session_start();
-    played.objects[0].client = &session.client;
-    played.count = 1;
+    played_start();
 }
 
 static void subscribe(void) {
-    static const struct recorder_books books = {1, SESSION_LEVELS, 0};
-
-    recorder_market(&played.recorder, RECORDING_SUBSCRIBE, 0, MST_MARKET_DATA,
-                    "BTCUSD", &books);
-    assert_int_equal(session_wish(MST_MARKET_DATA, "BTCUSD"), 0);
-    recorder_market(&played.recorder, RECORDING_SUBSCRIBE, 0, MST_HEARTBEAT,
-                    NULL, NULL);
-    assert_int_equal(session_wish(MST_HEARTBEAT, NULL), 0);
+    played_wish(MST_MARKET_DATA, "BTCUSD");
+    played_wish(MST_HEARTBEAT, NULL);
 }
 
 static void record(uint64_t rotate_bytes, uint32_t ms) {
@@ -89,8 +79,7 @@ static void record(uint64_t rotate_bytes, uint32_t ms) {
 }
 
 static void close_client(void) {
-    recorder_call(&played.recorder, RECORDING_CLOSE, 0);
-    mst_close(&session.client);
+    played_close();
     played_run(1000);
 }
 
@@ -474,15 +463,8 @@ TEST_CASE(test_seeds) {
     played_run(SESSION_MINUTE);
     seed_write(folder, "refused");
     begin_recorder(0);
-    session.other_lengths = session.lengths;
-    recorder_object(&played.recorder, 0, &session.config, 5000, -1,
-                    &session.lengths, &session.other_lengths);
-    session_start_pair(5000);
-    played.objects[0].pair = &session.pair;
-    played.count = 1;
-    recorder_market(&played.recorder, RECORDING_SUBSCRIBE, 0, MST_HEARTBEAT,
-                    NULL, NULL);
-    assert_int_equal(session_wish(MST_HEARTBEAT, NULL), 0);
+    played_start_pair(5000);
+    played_wish(MST_HEARTBEAT, NULL);
     played_run(12000);
     seed_write(folder, "pair");
 }

@@ -7,9 +7,6 @@
 #include "played.h"
 #include "session.h"
 
-static const struct recorder_books one_book = {1, SESSION_LEVELS, 0};
-static const struct recorder_books two_books = {2, SESSION_LEVELS, 0};
-
 static bool tls; /* the library's TLS, or the port's */
 
 static void begin(void) {
@@ -20,41 +17,24 @@ static void begin(void) {
     recorder_configure(&played.recorder, &session.config);
 }
 
-static void wish(enum mst_channel channel, const char *market) {
-    recorder_market(&played.recorder, RECORDING_SUBSCRIBE, 0, channel, market,
-                    channel != MST_MARKET_DATA ? NULL
-                    : session.has_pair         ? &two_books
-                                               : &one_book);
-    assert_int_equal(session_wish(channel, market), 0);
-}
-
 static void subscribe(void) {
     static const char *const markets[] = {"BTCUSD", "ETHUSD"};
 
     for (int i = 0; i < 2; i++) {
-        wish(MST_MARKET_DATA, markets[i]);
-        wish(MST_TOP_OF_BOOK, markets[i]);
-        wish(MST_EXECUTION_DATA, markets[i]);
+        played_wish(MST_MARKET_DATA, markets[i]);
+        played_wish(MST_TOP_OF_BOOK, markets[i]);
+        played_wish(MST_EXECUTION_DATA, markets[i]);
     }
-    wish(MST_HEARTBEAT, NULL);
+    played_wish(MST_HEARTBEAT, NULL);
 }
 
 static void start_client(void) {
-    recorder_object(&played.recorder, 0, &session.config, 0, -1,
-                    &session.lengths, NULL);
-    session_start();
-    played.objects[0].client = &session.client;
-    played.count = 1;
+    played_start();
     subscribe();
 }
 
 static void start_pair(uint32_t rotate_ms) {
-    session.other_lengths = session.lengths;
-    recorder_object(&played.recorder, 0, &session.config, rotate_ms, -1,
-                    &session.lengths, &session.other_lengths);
-    session_start_pair(rotate_ms);
-    played.objects[0].pair = &session.pair;
-    played.count = 1;
+    played_start_pair(rotate_ms);
     subscribe();
 }
 
@@ -67,11 +47,6 @@ static void open_stream(void) {
     begin_stream();
     played_run(5000);
     expect_int("opened", 1, played.counts[MST_EVENT_OPEN]);
-}
-
-static void close_client(void) {
-    recorder_call(&played.recorder, RECORDING_CLOSE, 0);
-    mst_close(&session.client);
 }
 
 static void end(const char *name) {
@@ -329,7 +304,7 @@ static void refused(void) {
                     "BTCUSD", NULL);
     assert_int_equal(session_leave(MST_MARKET_DATA, "BTCUSD"), 0);
     played_run(SESSION_MINUTE);
-    wish(MST_MARKET_DATA, "BTCUSD");
+    played_wish(MST_MARKET_DATA, "BTCUSD");
     played_run(SESSION_MINUTE);
     end("refused, resynced, listed");
 }
@@ -361,7 +336,7 @@ static void long_requests(void) {
     start_client();
     for (int i = 0; i < 20; i++) {
         market[sizeof market - 2] = (char)('A' + i);
-        wish(MST_TOP_OF_BOOK, market);
+        played_wish(MST_TOP_OF_BOOK, market);
     }
     for (int i = 0; i < 1000; i++) {
         session_stall_after(90);
@@ -415,13 +390,13 @@ static void closed(void) {
         session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 100;
         session.mock.plan.data_ms = 30;
         played_run(after_ms[i]);
-        close_client();
+        played_close();
         played_run(SESSION_MINUTE);
         end("closed");
     }
     open_stream();
     session.service.rules.no_echo = true;
-    close_client();
+    played_close();
     played_run(SESSION_MINUTE);
     end("closed without an answer");
 }
