@@ -100,21 +100,20 @@ void service_top(struct service *service, const char *market, int64_t time_ns,
     service_book(service, market, "TOP_OF_BOOK", time_ns, bids, asks);
 }
 
+/* The sides of a snapshot, unless the test sets others. */
+#define BIDS LEVEL("100", "1") "," LEVEL("99.5", "2") "," LEVEL("99", "3.125")
+#define ASKS LEVEL("101", "1.5") "," LEVEL("101.5", "2.5")
+
 bool service_snapshot(void *context, int link, const char *market) {
     struct service *service = context;
     const struct service_rules *rules = &service->rules;
 
     if (!rules->no_snapshot && (rules->no_snapshot_of == NULL ||
                                 strcmp(rules->no_snapshot_of, market) != 0)) {
-        mst_mock_service_levels(
-            &service->core, link, market, "SNAPSHOT",
-            mst_mock_wall(service->core.mock),
-            rules->bids != NULL ? rules->bids
-                                : LEVEL("100", "1") "," LEVEL(
-                                      "99.5", "2") "," LEVEL("99", "3.125"),
-            rules->asks != NULL
-                ? rules->asks
-                : LEVEL("101", "1.5") "," LEVEL("101.5", "2.5"));
+        mst_mock_service_levels(&service->core, link, market, "SNAPSHOT",
+                                mst_mock_wall(service->core.mock),
+                                rules->bids != NULL ? rules->bids : BIDS,
+                                rules->asks != NULL ? rules->asks : ASKS);
     }
     return true;
 }

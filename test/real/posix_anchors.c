@@ -9,7 +9,7 @@
  */
 #define _GNU_SOURCE
 
-#include "cases.h"
+#include "support.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -296,18 +296,15 @@ TEST_CASE(nothing_in_it) {
 }
 
 TEST_CASE(not_pem) {
-    static const char text[] = PEM("MIIB*not base64*\n");
-
-    assert_error(load_text(text, sizeof text - 1), MST_POSIX_ERR_PEM);
+    assert_error(load_text(BYTES(PEM("MIIB*not base64*\n"))),
+                 MST_POSIX_ERR_PEM);
 }
 
 TEST_CASE(not_a_certificate) {
-    static const char text[] = PEM("AAAAAAAA\n");
-    static const char empty[] = PEM("");
-
-    assert_error(load_text(text, sizeof text - 1), MST_POSIX_ERR_CERTIFICATE);
+    assert_error(load_text(BYTES(PEM("AAAAAAAA\n"))),
+                 MST_POSIX_ERR_CERTIFICATE);
     assert_int_not_equal(anchors.detail, 0);
-    assert_error(load_text(empty, sizeof empty - 1), MST_POSIX_ERR_CERTIFICATE);
+    assert_error(load_text(BYTES(PEM(""))), MST_POSIX_ERR_CERTIFICATE);
     assert_int_equal(anchors.detail, BR_ERR_X509_TRUNCATED);
 }
 

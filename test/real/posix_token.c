@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE
 
-#include "cases.h"
+#include "support.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,6 @@
 #define TOKEN "abc.DEF-123_~+/=="
 #define FIRST "mini_stream-tokens 3\n"
 #define LAST "end\n"
-#define BYTES(literal) (literal), sizeof(literal) - 1
 
 static char directory[] = "/tmp/mst_token_XXXXXX";
 static char path[64], aside[80], lock[80], other[80];
@@ -306,7 +305,7 @@ TEST_CASE(a_strange_file_is_left_alone) {
                    {BYTES("mini_stream-token 1 01abcdef 4102444800\nabc\n")}};
     char text[64];
 
-    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+    for (size_t i = 0; i < COUNT(strange); i++) {
         write_file(path, strange[i].text, strange[i].len);
         assert_refused(MST_POSIX_ERR_TOKEN_FOREIGN, 0);
         assert_int_equal(read_file(path, text, sizeof text), strange[i].len);
@@ -437,7 +436,7 @@ TEST_CASE(a_garbled_file_counts_for_nothing) {
     write_file(path, BYTES(FIRST GOOD LAST));
     assert_string_equal(load(KEY), "abc");
     assert_error(0, 0);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         assert_damaged(bad[i].text, bad[i].len);
         save(KEY, TOKEN);
         assert_error(MST_POSIX_ERR_TOKEN_DAMAGED, 0);
