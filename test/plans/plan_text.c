@@ -187,8 +187,7 @@ void plan_write_top(struct plan_writer *w, unsigned market, const char *time,
 void plan_write_execution(struct plan_writer *w, unsigned market,
                           const char *time, uint32_t number) {
     static const char *const forms[] = {
-        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"%s\","
-        "\"price\":\"%u.5\",\"amount\":\"0.%u1\",\"executed_at\":\"%s\"}}",
+        EXECUTION_AT("%s", "%u.5", "0.%u1", "%s"),
         "{ \"channel\" :\"execution_data\", \"news\":[{}], \"payload\":{"
         "\"id\":7,\"market\":\"%s\",\n\"price\":\"%u.50\",\"amount\":\"0.%u1\","
         "\"taker\":{\"market\":null},\"executed_at\":\"%s\"}}"};
@@ -200,9 +199,7 @@ void plan_write_execution(struct plan_writer *w, unsigned market,
 
 void plan_write_beat(struct plan_writer *w, const char *time) {
     w->len = 0;
-    put_format(w,
-               "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"%s\"}}",
-               time);
+    put_format(w, HEARTBEAT_AT("%s"), time);
 }
 
 /* ---- entries of answers ---- */
@@ -361,8 +358,7 @@ void plan_garbage(struct plan_writer *w) {
         "{\"channel\":\"market_data.top_of_book\",\"payload\":{\"market\":"
         "\"BTCUSD\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"never\"}}",
         "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":5}}",
-        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
-        "\"price\":\"1e400\",\"amount\":\"-1\",\"executed_at\":\"\"}}",
+        EXECUTION_AT("BTCUSD", "1e400", "-1", ""),
         "{\"channel\":\"market_data\",\"payload\":{\"market\":\"XRPUSD\","
         "\"type\":\"UPDATE\",\"time\":\"2026-01-01T00:00:00Z\",\"bids\":"
         "[{\"price\":\"1\",\"amount\":\"1\"}],\"asks\":[]}}",
