@@ -21,7 +21,6 @@
 static void begin_over(bool tls) {
     session_begin_over(tls);
     session.config.ws_url = NULL;
-    session.config.base_url = "https://" SERVICE_API_HOST;
     session.request = (struct mst_address_request){
         .network = "BITCOIN", .address = "bc1qxy2kgdygjrsqtzq2n"};
     memset(&session.record, 0xA5, sizeof session.record);
@@ -686,8 +685,7 @@ TEST_CASE(test_one_token_for_both) {
     session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
     session.service.scope = session.config.scope;
     session.service.api_token = SERVICE_TOKEN;
-    session_start();
-    session_start_transfer();
+    session_start_kind(SESSION_BESIDE);
     session_run(1000);
     put("one token", MST_OK, 200);
     expect_int("tokens", 1, session.service.tokens.count);

@@ -48,7 +48,6 @@ static int wire_send(void *context, int link, const void *data, size_t len) {
 
 static void wire_begin(void) {
     session_begin();
-    session.config.base_url = "https://" SERVICE_API_HOST;
     session.request = (struct mst_address_request){
         .network = "BITCOIN", .address = "bc1qxy2kgdygjrsqtzq2n"};
     memset(&wire, 0, sizeof wire);
@@ -89,8 +88,7 @@ static void wire_check(const char *name) {
 
 TEST_CASE(test_secrets_go_to_their_hosts_alone) {
     wire_begin();
-    session_start();
-    session_start_transfer();
+    session_start_kind(SESSION_BESIDE);
     session_subscribe();
     assert_true(session_until_subscribed(5000));
     session_put_and_wait("put");

@@ -200,7 +200,6 @@ static void begin(const struct vector *v) {
 static void play(const struct vector *v) {
     begin(v);
     if (v->where == AT_ADDRESS) {
-        session.config.base_url = "https://" SERVICE_API_HOST;
         session.request = (struct mst_address_request){.id = "an-id"};
         session_put_and_wait(v->bytes);
         return;

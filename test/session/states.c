@@ -192,9 +192,7 @@ static void put(void) {
 static void begin_transfer(bool tls) {
     begin(tls);
     session.config.put_ms = 2000;
-    session_start_all();
-    session_start_transfer();
-    assert_true(session_until_subscribed(10000));
+    session_open_kind(SESSION_BESIDE);
     link_at = 1;
     put();
 }
@@ -237,9 +235,7 @@ static void token_lost(int link, enum mst_state where) {
     service->scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
     session.config.scope = service->scope;
     session.config.put_ms = SESSION_MINUTE;
-    session_start_all();
-    session_start_transfer();
-    assert_true(session_until_subscribed(10000));
+    session_open_kind(SESSION_BESIDE);
     if (where == MST_STATE_UPGRADE) {
         service->address.status = 401;
         service_end(service, MST_ERR_RESET);

@@ -344,10 +344,8 @@ TEST_CASE(test_forbidden_address_after_load) {
     for (int fails = 0; fails < 2; fails++) {
         store_begin();
         session.config.ws_url = NULL;
-        session.config.base_url = "https://" SERVICE_API_HOST;
         session.request =
             (struct mst_address_request){.id = "an-id", .nickname = "cold"};
-        session_start_transfer();
         session_put_and_wait("stored");
         mst_transfer_wipe(&session.transfer);
         session_run(0);
@@ -368,9 +366,7 @@ TEST_CASE(test_forbidden_address_after_load) {
  * its own token. */
 TEST_CASE(test_idle_transfer_beside_a_store) {
     store_begin();
-    session.config.base_url = "https://" SERVICE_API_HOST;
     session.service.expires_in = 3600;
-    session_start_transfer();
     session.request =
         (struct mst_address_request){.id = "an-id", .nickname = "cold"};
     session_put_and_wait("its token is stored");
