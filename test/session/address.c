@@ -287,16 +287,16 @@ TEST_CASE(test_statuses) {
 }
 
 /* A response that arrives before the request is completely sent is valid, and
- * ends the sending. The next request is sent in full on a new connection. */
-static void answer_in_the_midst(const char *refusal, int status,
-                                uint32_t pause_ms) {
+ * ends the sending. */
+TEST_CASE(test_answered_in_the_midst) {
+    static const char refusal[] = SERVICE_EMPTY("413 Too Large");
     static char text[MST_ADDRESS_TEXT_MAX + 1];
     static const struct mst_travelrule rule = {.first_name = text,
                                                .last_name = text};
     uint64_t connects;
 
     memset(text, 1, sizeof text - 1); /* escaped to six bytes each */
-    for (size_t taken = 1; taken < 4000; taken += taken < 300 ? 23 : 250) {
+    for (size_t taken = 50; taken < 4000; taken += 250) {
         begin();
         session.request = (struct mst_address_request){
             .id = "an-id", .nickname = text, .travelrule = &rule};
@@ -308,23 +308,15 @@ static void answer_in_the_midst(const char *refusal, int status,
         if (session.service.puts.count > 1) { /* the whole request was sent */
             break;
         }
-        mst_mock_write(&session.mock, 0, refusal, strlen(refusal));
+        mst_mock_write(&session.mock, 0, refusal, sizeof refusal - 1);
         assert_true(session_until(MST_EVENT_ADDRESS, 1000));
-        expect_result("refused", MST_ERR_HTTP_STATUS, status);
-        if (pause_ms > 0) {
-            session_run(pause_ms);
-        }
+        expect_result("refused", MST_ERR_HTTP_STATUS, 413);
+        session_run(100);
         session_unstall();
         put("afterwards", MST_OK, 200);
         expect_int("another connection", (long long)connects + 1,
                    session.mock.connects);
     }
-}
-
-TEST_CASE(test_answered_in_the_midst) {
-    answer_in_the_midst(SERVICE_EMPTY("413 Too Large"), 413, 100);
-    answer_in_the_midst("HTTP/1.1 400 No\r\nContent-Length: 2\r\n\r\n{}", 400,
-                        0);
 }
 
 /* The first 401 costs a new token; a second one fails the request. */
@@ -634,6 +626,26 @@ TEST_CASE(test_token_failures) {
         expect_text(raw, cases[i / 2].text, session.seen.address_text);
         expect_int(raw, 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int(raw, 0, session.service.puts.count);
+    }
+}
+
+/* If the service responds before it has read the whole request, the connection
+ * is closed. The next request is sent in full on a new one. */
+TEST_CASE(test_early_response) {
+    static const char early[] =
+        "HTTP/1.1 400 No\r\nContent-Length: 2\r\n\r\n{}";
+
+    for (size_t at = 1; at < 300; at += 23) {
+        begin();
+        put("before", MST_OK, 200);
+        session_stall_after(at);
+        expect_int("put", 0, session_put());
+        session_run(10);
+        service_write(&session.service, 0, early, sizeof early - 1);
+        assert_true(session_until(MST_EVENT_ADDRESS, 1000));
+        expect_result("early", MST_ERR_HTTP_STATUS, 400);
+        session_unstall();
+        put("after", MST_OK, 200);
     }
 }
 
