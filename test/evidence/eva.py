@@ -15,9 +15,9 @@ has a .txt with:
     short ...            forms of the short run: lengths, or "generic"
     forms ...            forms of the full run; without this line, all
     function NAME        function of the next lines, in mini_stream.c or jsmn.h
-    at LINE              a line of the function; the annotations below it tell
-                         states apart; an assertion that Eva cannot show is an
-                         alarm
+    at LINE              a line of the function; the annotations below it, or
+                         below further such lines, tell states apart; an
+                         assertion that Eva cannot show is an alarm
     promise FUNCTION     its contract is below
     promised [FORM] FUNCTION...  not analysed here (or in this form): replaced
                          by its promise, of eva_promises.txt or another .txt
@@ -137,7 +137,9 @@ class Harness:
             elif word == "function":
                 function = rest
             elif word == "at":
-                self.notes.append((function, rest, []))
+                first = not self.notes or self.notes[-1][2]
+                self.notes.append(
+                    (function, rest, [] if first else self.notes[-1][2]))
             elif line.startswith(" "):
                 self.notes[-1][2].append(line.strip())
             elif line and word != "#":
