@@ -97,7 +97,7 @@ class Lab:
             wait_for(lambda: any("broker: connected" in each.said()
                                  for each in self.gateways.values()),
                      "what a gateway makes at the broker")
-        new = [Consumer(self, market, *command)
+        new = [Consumer(self.way.url, market, *command)
                for market in markets or self.watched
                for command in CONSUMERS]
         self.consumers += new

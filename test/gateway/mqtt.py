@@ -3,8 +3,8 @@ best prices, and notices when nobody publishes them.
 
 SPDX-License-Identifier: 0BSD
 """
-import contextlib
 import decimal
+import functools
 import json
 import os
 import re
@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 
+import broker_lab
 from broker_lab import Folder, Logged, started
 from e2e import (BUILD, HANG_S, Truths, check, free_port, milliseconds,
                  run_program, wait_for)
@@ -72,20 +73,14 @@ class Program(Logged):
             MINI_STREAM_CLIENT_SECRET="sandbox-secret", HOME=broker.folder)
 
 
+running = functools.partial(broker_lab.running, wanted="connected",
+                            kind=Program)
+
+
 def begun(*lines, rate="1", listen=()):
     """A broker and a sandbox."""
     return started(*(lines or ("allow_anonymous true",)), kind=Broker,
                    options=("--rate", rate), listen=listen)
-
-
-@contextlib.contextmanager
-def running(*arguments):
-    program = Program(*arguments)
-    try:
-        program.until("broker: connected")
-        yield program
-    finally:
-        program.kill()
 
 
 def is_here(broker):
@@ -195,16 +190,12 @@ def test_tls():
             check("secret" not in program.said(), program.said())
         wrong = broker.write("wrong", "another\n")
         for arguments, pattern in (
-                ((*good[:-1], wrong), "broker: .*not authori[sz]ed"),
-                ((), "broker: "),
+                ((*good[:-1], wrong), ".*not authori[sz]ed"), ((), ""),
                 (("--broker-ca", broker.path("other.pem"), *good[2:]),
-                 "broker: .*certificate verify failed")):
-            program = Program(broker, sandbox, *arguments)
-            try:
-                program.until(pattern)
+                 ".*certificate verify failed")):
+            with running(broker, sandbox, *arguments,
+                         wanted=pattern) as program:
                 check("connected" not in program.said(), program.said())
-            finally:
-                program.kill()
         for arguments, status, pattern in (
                 ((*good[:-1], broker.write("open", "secret\n", 0o640)), 3,
                  "others have access"),
