@@ -59,6 +59,8 @@ LENGTHS = range(25)
 # Sections whose alarms may be listed; elsewhere an alarm misses the bar.
 LISTED = ["object", "message: contents", "message: fast lane",
           "message: reading", "book: sides", "book: messages"]
+# Functions that no analysis reaches: only a section above http calls it.
+UNREACHED = {"message_may_have_levels"}
 # The version of the kept results.
 KEPT = "2"
 JSMN_DIRS = [folder for folder in (os.environ.get("JSMN_DIR"), "/usr/include")
@@ -342,15 +344,14 @@ def judge_unreached(best):
     unreached statements; returns the number of errors."""
     # A function that is only used by its contract has 0 statements.
     found = functions() - {name for name, (done, _) in best.items() if done}
-    known = set(listed("test/proof/eva_unreached.txt"))
-    for name in sorted(found - known):
+    for name in sorted(found - UNREACHED):
         print(f"{name}: no analysis reaches it")
-    for name in sorted(known - found):
+    for name in sorted(UNREACHED - found):
         print(f"{name}: is listed, but an analysis reaches it")
     for name, (done, of) in sorted(best.items()):
         if done < of:
             print(f"{name}: {of - done} of {of} statements not reached")
-    return len(found ^ known)
+    return len(found ^ UNREACHED)
 
 
 def coverage(results):
