@@ -24,11 +24,11 @@ MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 LATE_S = 1  # within which a broker sends what it retains
 
 
-class Broker(Folder):
+class Broker(Logged, Folder):
     """mosquitto, in a folder; it cannot select a free port itself."""
 
     def __init__(self, *lines, listen=()):
-        super().__init__()
+        Folder.__init__(self)
         self.port = free_port()
         self.write("conf", "\n".join([
             "user root", *(line.format(self.folder) for line in lines),
@@ -37,12 +37,9 @@ class Broker(Folder):
         self.start()
 
     def start(self):
-        with open(self.path("log"), "wb") as log:
-            self.process = subprocess.Popen(
-                [MOSQUITTO, "-v", "-c", self.path("conf")],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        wait_for(lambda: " running" in self.read("log"),
-                 lambda: self.read("log"), process=self.process)
+        self.launch(self.path("log"),
+                    [MOSQUITTO, "-v", "-c", self.path("conf")])
+        self.until(" running")
 
     def retained(self, *arguments):
         """What a new subscriber gets: payloads by topic."""
@@ -51,12 +48,8 @@ class Broker(Folder):
             "mst/#", "-v", "--retained-only", "-W", str(LATE_S), *arguments)
         return dict(line.split(" ", 1) for line in done.stdout.splitlines())
 
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-
     def remove(self):
-        self.end()
+        self.kill()
         shutil.rmtree(self.folder)
 
 
@@ -125,7 +118,7 @@ def test_retained():
         wait_for(lambda: is_here(broker), "tops")
         compare_some(broker, sandbox, 3)
         program.signal(signal.SIGSTOP)
-        broker.end()
+        broker.kill()
         broker.start()
         check(not broker.retained(), "the broker has kept it")
         program.signal(signal.SIGCONT)
