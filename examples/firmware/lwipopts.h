@@ -1,4 +1,4 @@
-/* Where the image differs from lwIP's defaults. SPDX-License-Identifier: 0BSD */
+/* How the image differs from lwIP's defaults. SPDX-License-Identifier: 0BSD */
 #ifndef LWIPOPTS_H
 #define LWIPOPTS_H
 
