@@ -179,7 +179,7 @@ class Job:
     """A harness on a machine, with a length or None."""
 
     def __init__(self, harness, machine, length):
-        self.harness, self.machine, self.length = harness, machine, length
+        self.harness = harness
         form = self.form = "generic" if length is None else "exact"
         self.name = f"{harness.name}-{machine}-" + (
             form if length is None else str(length))
