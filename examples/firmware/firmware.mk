@@ -20,12 +20,10 @@ IMAGES = $(FIRMWARE)/$(firmware_board)$(FIRMWARE_CPU:%=/%)
 FIRMWARE_IMAGES = $(IMAGES)/any.elf $(IMAGES)/small.elf
 
 # The library's limits that the small image lowers. It prints them at boot.
-any_limits =
 small_limits = MST_SUBSCRIPTIONS_MAX=2 MST_MARKET_MAX=15 MST_TOKEN_MAX=1024 \
 	MST_HOST_MAX=63 MST_PATH_MAX=31 MST_LINE_MAX=128 MST_BODY_MAX=4096 \
 	MST_JSON_DEPTH=8 MST_PART_LEVELS=8 MST_TEXT_MAX=47
 
-any_options =
 small_options = -DIMAGE_SMALL
 ours = $(addprefix examples/firmware/,$(1))
 any_sources = $(call ours,main.c stream.c show.c address.c)

@@ -1,6 +1,7 @@
 /*
- * The differences of the two images. The build selects one, and sets the
- * library's limits (firmware.mk). SPDX-License-Identifier: 0BSD
+ * The differences of the two images. The build (firmware.mk) selects one, and
+ * sets the library's limits. IMAGE_LIMITS is a text with those that it lowers,
+ * as "NAME=value NAME=value" or "none". SPDX-License-Identifier: 0BSD
  */
 #ifndef IMAGE_H
 #define IMAGE_H
@@ -32,11 +33,6 @@
 #define IMAGE_PUTS 1
 #define IMAGE_TEXTS 1
 #define IMAGE_LENGTHS MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, IMAGE_MESSAGE, 0
-#endif
-
-/* The limits that the build lowers, as "NAME=value NAME=value". */
-#ifndef IMAGE_LIMITS
-#define IMAGE_LIMITS "none"
 #endif
 
 #endif

@@ -34,15 +34,12 @@ void broker_say(const struct broker *broker, const char *what,
 }
 
 void broker_tell(struct broker *broker, const struct broker_report *report) {
-    const uint64_t one = 1;
-
     g_async_queue_push(broker->reports, g_memdup2(report, sizeof *report));
     if ((report->kind == BROKER_STORED || report->kind == BROKER_KEPT) &&
         !g_atomic_int_get(&broker->waiting)) {
         return;
     }
-    (void)!write(broker->fd, &one,
-                 sizeof one); /* a full counter is readable as well */
+    (void)eventfd_write(broker->fd, 1); /* a full counter is readable, too */
 }
 
 void broker_tell_kind(struct broker *broker, enum broker_report_kind kind,
@@ -368,9 +365,9 @@ void broker_set_waiting(struct broker *broker, bool waiting) {
 }
 
 void broker_awake(struct broker *broker) {
-    uint64_t count;
+    eventfd_t count;
 
-    (void)!read(broker->fd, &count, sizeof count);
+    (void)eventfd_read(broker->fd, &count);
 }
 
 bool broker_report(struct broker *broker, struct broker_report *report) {

@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include <poll.h>
-#include <unistd.h>
+#include <sys/eventfd.h>
 
 #include "broker_private.h"
 
@@ -14,10 +14,7 @@
 #define WAIT_MS 100
 
 void broker_wake(struct broker *broker) {
-    const uint64_t one = 1;
-
-    (void)!write(broker->wake, &one,
-                 sizeof one); /* a full counter wakes as well */
+    (void)eventfd_write(broker->wake, 1); /* a full counter wakes as well */
 }
 
 static natsStatus loop_attach(void **context, void *loop,
@@ -84,7 +81,7 @@ static void loop_move(struct broker *broker, bool readable) {
 gpointer loop_run(gpointer context) {
     struct broker *broker = context;
     struct order *order;
-    uint64_t count;
+    eventfd_t count;
     bool ending;
 
     do {
@@ -97,7 +94,7 @@ gpointer loop_run(gpointer context) {
                     (g_atomic_int_get(&broker->writes) ? POLLOUT : 0));
         (void)poll(fds, 2, ending ? 0 : WAIT_MS);
         if (fds[0].revents != 0) {
-            (void)!read(broker->wake, &count, sizeof count);
+            (void)eventfd_read(broker->wake, &count);
         }
         if (fds[1].revents != 0) {
             loop_move(broker, (fds[1].revents & ~POLLOUT) != 0);

@@ -104,7 +104,7 @@ static bool setup_stream(struct broker *broker, const struct stream *stream,
     jsStreamInfo *info = NULL;
     jsErrCode error = 0;
     natsStatus status;
-    bool good;
+    bool good = false;
 
     snprintf(subject, sizeof subject, "%s.%s.*", config->prefix, stream->word);
     snprintf(name, sizeof name, "%s_%s", config->prefix, stream->word);
@@ -125,8 +125,7 @@ static bool setup_stream(struct broker *broker, const struct stream *stream,
         status = js_AddStream(&info, broker->js, &wanted, NULL, &error);
         setup_made(broker, why, name);
     }
-    good = status == NATS_OK;
-    if (!good) {
+    if (status != NATS_OK) {
         broker_why(status, reason);
         snprintf(why, BROKER_WHY_LEN, "%s: %.200s (%d)", name, reason,
                  (int)error);
@@ -136,10 +135,10 @@ static bool setup_stream(struct broker *broker, const struct stream *stream,
                  "%u s",
                  name, (int)(info->Config->Duplicates / NS_PER_S),
                  config->duplicates_s);
-        good = false;
     } else if (!info->Config->AllowDirect) {
         snprintf(why, BROKER_WHY_LEN, "%s does not allow direct access", name);
-        good = false;
+    } else {
+        good = true;
     }
     jsStreamInfo_Destroy(info);
     return good;

@@ -77,7 +77,7 @@ static void add_to_group(const struct feed *feed, struct market *market,
 struct feed *feed_new(const GArray *markets, bool crosses, uint32_t seed) {
     struct feed *feed = g_new0(struct feed, 1);
 
-    feed->markets = g_ptr_array_new();
+    feed->markets = g_ptr_array_new_with_free_func((GDestroyNotify)market_free);
     feed->names = g_hash_table_new(g_str_hash, g_str_equal);
     feed->groups = g_array_new(FALSE, FALSE, sizeof(struct group));
     for (guint i = 0; i < markets->len; i++) {
@@ -99,9 +99,6 @@ void feed_free(struct feed *feed) {
     g_clear_handle_id(&feed->timer, g_source_remove);
     for (guint i = 0; i < feed->groups->len; i++) {
         g_ptr_array_unref(g_array_index(feed->groups, struct group, i).markets);
-    }
-    for (guint i = 0; i < feed->markets->len; i++) {
-        market_free(g_ptr_array_index(feed->markets, i));
     }
     g_array_unref(feed->groups);
     g_ptr_array_unref(feed->markets);

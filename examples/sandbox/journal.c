@@ -17,8 +17,8 @@
 
 struct journal {
     const struct token_store *tokens;
-    GQueue entries; /* json_t, owned, oldest first */
-    gint64 last;    /* number of the newest entry */
+    json_t *entries; /* an array, oldest first */
+    gint64 last;     /* number of the newest entry */
 };
 
 /* A request and its response, as masked texts or NULL; keep() frees them. */
@@ -34,15 +34,12 @@ struct journal *journal_new(const struct token_store *tokens) {
     struct journal *journal = g_new0(struct journal, 1);
 
     journal->tokens = tokens;
+    journal->entries = json_array();
     return journal;
 }
 
-static void entry_free(gpointer data) {
-    json_decref(data);
-}
-
 void journal_free(struct journal *journal) {
-    g_queue_clear_full(&journal->entries, entry_free);
+    json_decref(journal->entries);
     g_free(journal);
 }
 
@@ -55,17 +52,17 @@ static json_t *text_json(char *text) {
 }
 
 static void keep(struct journal *journal, struct exchange exchange) {
-    g_queue_push_tail(&journal->entries,
-                      json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "number",
-                                (json_int_t)++journal->last, "time",
-                                writer_time(&writer_plain, feed_now_ns(), 3),
-                                "place", text_json(exchange.place), "asked",
-                                text_json(exchange.asked), "request",
-                                text_json(exchange.request), "outcome",
-                                text_json(exchange.outcome), "answer",
-                                text_json(exchange.answer)));
-    if (g_queue_get_length(&journal->entries) > ENTRIES_MAX) {
-        json_decref(g_queue_pop_head(&journal->entries));
+    json_array_append_new(
+        journal->entries,
+        json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "number",
+                  (json_int_t)++journal->last, "time",
+                  writer_time(&writer_plain, feed_now_ns(), 3), "place",
+                  text_json(exchange.place), "asked", text_json(exchange.asked),
+                  "request", text_json(exchange.request), "outcome",
+                  text_json(exchange.outcome), "answer",
+                  text_json(exchange.answer)));
+    if (json_array_size(journal->entries) > ENTRIES_MAX) {
+        json_array_remove(journal->entries, 0);
     }
 }
 
@@ -209,10 +206,10 @@ void journal_ended(struct journal *journal, guint stream, gushort code,
 
 json_t *journal_since(const struct journal *journal, gint64 number) {
     json_t *entries = json_array();
+    json_t *entry;
+    size_t i;
 
-    for (const GList *each = journal->entries.head; each; each = each->next) {
-        json_t *entry = each->data;
-
+    json_array_foreach(journal->entries, i, entry) {
         if (json_integer_value(json_object_get(entry, "number")) > number) {
             json_array_append(entries, entry);
         }

@@ -51,7 +51,6 @@ struct played {
     GPtrArray *symbols;
     GHashTable *known; /* the symbols as a set */
     struct recording recording;
-    bool is_open;
     struct recording_item item; /* the next one, a RECORDING_IN */
     int64_t time_ns;            /* its recorded time */
     int64_t first_ns;           /* that of the first one, or -1 */
@@ -457,20 +456,12 @@ void played_start(struct played *played, played_message message,
 /* ---- the file ---- */
 
 static bool open_recording(struct played *played, GError **error) {
-    played->is_open = true;
     if (recording_open(&played->recording, played->path) == 0) {
         return true;
     }
     g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s",
                 played->recording.error);
     return false;
-}
-
-static void close_recording(struct played *played) {
-    if (played->is_open) {
-        recording_close(&played->recording);
-        played->is_open = false;
-    }
 }
 
 /* Reads the whole file, to find its markets and any damage. */
@@ -513,7 +504,7 @@ struct played *played_new(const char *path, double speed, GError **error) {
         played->leads[i] = NO_LINK;
     }
     ok = open_recording(played, error) && read_markets(played, error);
-    close_recording(played);
+    recording_close(&played->recording);
     if (!ok || !open_recording(played, error)) {
         g_clear_pointer(&played, played_free);
     }
@@ -522,7 +513,7 @@ struct played *played_new(const char *path, double speed, GError **error) {
 
 void played_free(struct played *played) {
     g_clear_handle_id(&played->timer, g_source_remove);
-    close_recording(played);
+    recording_close(&played->recording);
     for (guint i = 0; i < RECORDING_NUMBERS; i++) {
         g_clear_pointer(&played->links[i], link_free);
     }

@@ -1,6 +1,8 @@
 /* Reads a market of a script. SPDX-License-Identifier: 0BSD */
 #include "script.h"
 
+#include "text.h"
+
 #include <string.h>
 
 #define SYMBOL_MAX 31
@@ -27,12 +29,10 @@ static const struct schema_field *const fields[] = {
 /* Reads text such as 95000.00 as an integer and a number of decimals. */
 static bool read_decimal(const char *text, int64_t *value, int *decimals) {
     const char *point = strchr(text, '.');
-    size_t whole = strspn(text, "0123456789");
-    size_t fraction = point ? strspn(point + 1, "0123456789") : 0;
+    size_t fraction = point ? strlen(point + 1) : 0;
 
-    if (whole == 0 || text + whole != (point ? point : text + strlen(text)) ||
-        (point && (fraction == 0 || point[1 + fraction] != '\0')) ||
-        fraction > DECIMALS_MAX || whole + fraction > DIGITS_MAX) {
+    if (!text_is_decimal(text) || fraction > DECIMALS_MAX ||
+        strlen(text) - (point ? 1 : 0) > DIGITS_MAX) {
         return false;
     }
     *value = 0;

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "mini_stream.h"
 
@@ -43,18 +42,15 @@ static void on_message(natsConnection *connection,
     static const char field[] = "\"received\":\"";
     struct stream *stream = context;
     const char *at = strstr(natsMsg_GetData(message), field);
-    struct timespec now;
+    const int64_t now_ns = nats_NowInNanoSeconds();
     int64_t received_ns, us;
 
     (void)connection;
     (void)subscription;
-    clock_gettime(CLOCK_REALTIME, &now);
     if (at && stream->count < SAMPLES) {
         at += sizeof field - 1;
         if (mst_time_parse(at, strcspn(at, "\""), &received_ns) == 0) {
-            us =
-                ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - received_ns) /
-                1000;
+            us = (now_ns - received_ns) / 1000;
             stream->us[stream->count++] = us > 0 ? (uint32_t)us : 0;
         }
     }

@@ -5,7 +5,6 @@ SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import os
-import re
 import shutil
 import signal
 import ssl
@@ -15,7 +14,7 @@ import time
 
 import gateway_parts
 from e2e import (BUILD, HANG_S, check, free_port, read_file, sandbox_of,
-                 wait_for, write_file)
+                 write_file)
 from nats import Nats
 from tls_certificates import ISSUER, SERVER, Certificates
 
@@ -60,11 +59,6 @@ class Logged(gateway_parts.Logged):
 
     def __init__(self, *arguments, **variables):
         self.launch(*arguments, **variables)
-
-    def until(self, pattern):
-        wait_for(lambda: re.search(pattern, self.said())
-                 or self.process.poll() is not None, pattern)
-        check(re.search(pattern, self.said()), self.said())
 
     def wait(self, status):
         check(self.process.wait(HANG_S) == status, self.said())
@@ -143,9 +137,10 @@ def started(*arguments, kind=Broker, options=("--rate", "20"), **more):
 
 
 @contextlib.contextmanager
-def running(broker, sandbox, wanted="holds the lease", **settings):
-    """A gateway that has logged this."""
-    program = Gateway(broker, sandbox, **settings)
+def running(broker, sandbox, *arguments, wanted="holds the lease",
+            kind=Gateway, **settings):
+    """A gateway, or a program of this kind, that has logged this."""
+    program = kind(broker, sandbox, *arguments, **settings)
     try:
         program.until(f"broker: {wanted}")
         yield program

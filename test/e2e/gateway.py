@@ -97,7 +97,7 @@ class Lab:
             wait_for(lambda: any("broker: connected" in each.said()
                                  for each in self.gateways.values()),
                      "what a gateway makes at the broker")
-        new = [Consumer(self, market, *command)
+        new = [Consumer(self.way.url, market, *command)
                for market in markets or self.watched
                for command in CONSUMERS]
         self.consumers += new
@@ -151,28 +151,27 @@ class Lab:
 
     # ---- what the streams have ----
 
-    def check_executions(self, begin, told=False, lost=False, markets=None):
+    def check_executions(self, begin, told=False, lost=False):
         """Checks that all executions since this time (s) are stored, and no
         others, and that repeats are marked. told: gateways may report gaps.
         lost: executions may be missing if all gateways report so."""
         gateways = list(self.gateways) if lost else []
         end = time.time() - 0.5
-        markets = markets or self.markets
         executed = self.executions()
         there = {market: [each for each in executed[market]
                           if begin * 1000 <= each[0] <= end * 1000]
-                 for market in markets}
+                 for market in self.markets}
         hang = time.monotonic() + HANG_S
         while True:  # some may be on their way
             published = self.published()
             if (time.monotonic() > hang or
                     not any(published[market].missing(there[market], gateways)
-                            for market in markets)):
+                            for market in self.markets)):
                 break
             time.sleep(0.2)
         executed = self.executions()
         check(any(there.values()), "nothing was executed")
-        for market in markets:
+        for market in self.markets:
             mine = published[market]
             missing = mine.missing(there[market], gateways)
             check(not missing, f"{market}: {len(missing)} of "

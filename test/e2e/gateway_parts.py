@@ -8,6 +8,7 @@ import contextlib
 import decimal
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -46,6 +47,11 @@ class Logged:
         with open(self.log, encoding="utf-8") as file:
             file.seek(self.begin)
             return file.read()
+
+    def until(self, pattern):
+        wait_for(lambda: re.search(pattern, self.said())
+                 or self.process.poll() is not None, pattern)
+        check(re.search(pattern, self.said()), self.said())
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -103,6 +109,7 @@ class Way:
         self.server = self.call(asyncio.start_server(
             self.serve, "127.0.0.1", 0))
         self.port = self.server.sockets[0].getsockname()[1]
+        self.url = f"nats://127.0.0.1:{self.port}"
 
     @staticmethod
     def call(work):
@@ -187,7 +194,7 @@ class Gateway(Logged):
             *(f"markets = {' '.join(lab.markets[i:i + 10])}\n"
               for i in range(0, len(lab.markets), 10)),
             f"levels = {levels}\n{stream}[broker]\n"
-            f"url = nats://127.0.0.1:{self.way.port}\n[gateway]\n",
+            f"url = {self.way.url}\n[gateway]\n",
             *(f"{key} = {value}\n" for key, value in values.items()))))
         self.process = None
         self.floors = []  # (since, no gap begins before), ms
@@ -259,15 +266,14 @@ class Shown:
 class Consumer(Reader):
     """A consumer of a market's book, and all that it has printed."""
 
-    def __init__(self, lab, market, *command):
+    def __init__(self, url, market, *command, options=("--depth", "1000")):
         self.market = market
         self.name = f"{os.path.basename(command[-1])} of {market}"
         self.shown = []
         self.compared = 0  # books equal to the truth of the same time
         self.next = 0  # the first line that is not compared yet
         super().__init__(subprocess.Popen(
-            [*command, "--url", f"nats://127.0.0.1:{lab.way.port}",
-             "--depth", "1000", market],
+            [*command, "--url", url, *options, market],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True))
 
     def take(self, line):

@@ -93,9 +93,6 @@ class Test:
             os.path.exists(path)))
         self.cost, self.lines = 0, frozenset()
 
-    def reaches(self, line):
-        return line in self.lines
-
 
 def tests():
     names = [path[len("test/"):-len(".c")]

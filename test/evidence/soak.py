@@ -20,7 +20,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../e2e"))
-from e2e import check, figure, free_port, memory_kb, symbols, wait_for
+from e2e import check, figure, free_port, memory_kb, symbols
 from gateway import Lab, Published
 from gateway_parts import token
 
@@ -238,7 +238,7 @@ def main():
         lab.gateway("b", stream=f"metrics = {port}\n")
         lab.gateway("a")
         for each in lab.gateways.values():
-            wait_for(lambda g=each: "open - " in g.said(), "a gateway")
+            each.until("open - ")
         lab.consume()
         lab.wait_equal(5, 60)
         time.sleep(5)

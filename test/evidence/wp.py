@@ -9,8 +9,8 @@ where the indented lines below it belong:
     function NAME      the contract of a function, to be proved
     trusted NAME       a contract that is not proved, with the reason;
                        NAME(TYPE NAME): with a parameter of this type
-    at LINE            annotation before this line of the function; lines are
-                       searched in this order
+    at LINE            annotation before this line of the function, or before
+                       each of several lines; they are searched in this order
 
 They are added to a copy of the code in BUILD/evidence/wp, where every line must
 be found. A function counts as proved if all its goals are proved, including
@@ -81,8 +81,9 @@ def read_contracts():
                 functions.append(Function(rest, word == "function", logic))
                 block, logic = functions[-1].contract, []
             elif word == "at":
-                block = []
-                functions[-1].places.append((rest, block))
+                places = functions[-1].places
+                block = [] if not places or places[-1][1] else places[-1][1]
+                places.append((rest, block))
             elif line and word != "#":
                 sys.exit(f"{path}:{number}: not understood: {line}")
     return functions

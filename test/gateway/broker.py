@@ -149,14 +149,11 @@ def test_what_is_there_already(lab):
     with lab.nats() as nats:
         nats.create("book", allow_direct=False)
         gateway = lab.gateway("a")
-        wait_for(lambda: "mst_book does not allow direct access" in
-                 gateway.said(), "a word about allow_direct")
+        gateway.until("mst_book does not allow direct access")
         nats.api("STREAM.DELETE.mst_book")
         wait_for(gateway.holds, "the lease")
-        other = lab.gateway("b", duplicates_s=3600)
-        wait_for(lambda: "remembers messages for only 120 s, the "
-                 "configuration says 3600 s" in other.said(),
-                 "a word about the window")
+        lab.gateway("b", duplicates_s=3600).until(
+            "remembers messages for only 120 s, the configuration says 3600 s")
 
 
 def test_streams_deleted(lab):
@@ -214,9 +211,7 @@ def test_too_long(lab):
     with open(lab.broker.config, "a", encoding="ascii") as file:
         file.write("max_payload: 1200\n")
     lab.broker.restart()
-    gateway = lab.gateway("a")
-    wait_for(lambda: "refused: a message of more than 1200 bytes"
-             in gateway.said(), "what was refused")
+    lab.gateway("a").until("refused: a message of more than 1200 bytes")
 
 
 def test_snapshot_requests(lab):
@@ -288,6 +283,5 @@ def test_flooded_inbox(lab):
 def test_other_lease(lab):
     """Gateways with different durations of the lease do not share it."""
     wait_for(lab.gateway("a").holds, "the lease")
-    other = lab.gateway("b", lease_ms=60000)
-    wait_for(lambda: "a lease lasts 1500 ms there, the configuration says "
-             "60000 ms" in other.said(), "the reason")
+    lab.gateway("b", lease_ms=60000).until(
+        "a lease lasts 1500 ms there, the configuration says 60000 ms")

@@ -7,14 +7,12 @@ SPDX-License-Identifier: 0BSD
 import json
 import os
 import re
-import subprocess
 import tempfile
-import threading
 import time
 
 from broker_lab import Gateway, running, started
-from e2e import HANG_S, check, wait_for
-from gateway_parts import CONSUMERS
+from e2e import check, wait_for
+from gateway_parts import CONSUMERS, Consumer
 from nkeys import Key, make_operator
 
 TLS = """tls {{
@@ -68,23 +66,12 @@ def test_consumers():
     with started() as (broker, sandbox), running(broker, sandbox):
         url = f"tls://consumer:consumer@localhost:{broker.port}"
         for command in CONSUMERS:
-            with subprocess.Popen(
-                    [*command, "--url", url, "--ca", broker.path("ca.pem"),
-                     "BTCUSD"], stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE) as consumer:
-                limit = threading.Timer(HANG_S, consumer.kill)
-                limit.start()
-                try:
-                    numbers = set()
-                    while len(numbers) < 20:
-                        line = consumer.stdout.readline()
-                        check(line, f"{command} has ended")
-                        shown = json.loads(line)
-                        if shown["live"] and len(shown["bids"]) == 10:
-                            numbers.add(shown["number"])
-                finally:
-                    limit.cancel()
-                    consumer.kill()
+            with Consumer(url, "BTCUSD", *command, options=(
+                    "--ca", broker.path("ca.pem"))) as consumer:
+                wait_for(lambda shown=consumer.shown: len({
+                    each.number for each in shown
+                    if each.live and len(each.texts[0]) == 10}) >= 20,
+                    "books", process=consumer.process)
         said = broker.read("nats.log")
         check("Violation" not in said, said)
 

@@ -8,7 +8,6 @@ import json
 import shutil
 import tempfile
 import time
-import types
 
 from e2e import check, run_program, wait_for
 from gateway_parts import CONSUMERS, Broker, Consumer, Way
@@ -42,7 +41,7 @@ def following(first=None):
     folder = tempfile.mkdtemp()
     broker, consumers = Broker(folder), []
     try:
-        lab = types.SimpleNamespace(way=Way(broker))
+        way = Way(broker)
         with Nats(broker.port) as nats:
             for stream, subject in (("mst_book", "mst.book.*"),
                                     ("KV_mst_last", "$KV.mst_last.>")):
@@ -54,7 +53,7 @@ def following(first=None):
             nats.request("mst.book.other", b"{}")
             if first:
                 nats.request("$KV.mst_last.X", json.dumps(first).encode())
-            consumers = [Consumer(lab, "X", *each) for each in CONSUMERS]
+            consumers = [Consumer(way.url, "X", *each) for each in CONSUMERS]
             yield nats, consumers
     finally:
         for consumer in consumers:

@@ -28,8 +28,8 @@ def begin(lab, **settings):
     """Starts two gateways and consumers; returns since when they work."""
     lab.begin("a", "b", **settings)
     for gateway in lab.gateways.values():
-        wait_for(lambda g=gateway: "open - " in g.said()
-                 and "broker: connected" in g.said(), "a gateway at work")
+        gateway.until("open - ")
+        gateway.until("broker: connected")
     time.sleep(0.5)  # until it has subscribed
     return time.time()
 

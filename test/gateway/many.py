@@ -10,15 +10,14 @@ import json
 import os
 import time
 
-from e2e import check, milliseconds, wait_for
+from e2e import check, milliseconds, symbols, wait_for
 from gateway import Lab
 from gateway_parts import token
 
 AT_ONCE = 1
 
 COUNT = int(os.environ.get("MARKETS", "400"))
-KNOWN = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
-MARKETS = KNOWN + tuple(f"M{i}" for i in range(len(KNOWN) + 1, COUNT + 1))
+MARKETS = symbols(COUNT)
 SECONDS = 6  # in which a market has some six executions
 
 

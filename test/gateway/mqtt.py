@@ -3,8 +3,8 @@ best prices, and notices when nobody publishes them.
 
 SPDX-License-Identifier: 0BSD
 """
-import contextlib
 import decimal
+import functools
 import json
 import os
 import re
@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 
+import broker_lab
 from broker_lab import Folder, Logged, started
 from e2e import (BUILD, HANG_S, Truths, check, free_port, milliseconds,
                  run_program, wait_for)
@@ -23,11 +24,11 @@ MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 LATE_S = 1  # within which a broker sends what it retains
 
 
-class Broker(Folder):
+class Broker(Logged, Folder):
     """mosquitto, in a folder; it cannot select a free port itself."""
 
     def __init__(self, *lines, listen=()):
-        super().__init__()
+        Folder.__init__(self)
         self.port = free_port()
         self.write("conf", "\n".join([
             "user root", *(line.format(self.folder) for line in lines),
@@ -36,12 +37,9 @@ class Broker(Folder):
         self.start()
 
     def start(self):
-        with open(self.path("log"), "wb") as log:
-            self.process = subprocess.Popen(
-                [MOSQUITTO, "-v", "-c", self.path("conf")],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        wait_for(lambda: " running" in self.read("log"),
-                 lambda: self.read("log"), process=self.process)
+        self.launch(self.path("log"),
+                    [MOSQUITTO, "-v", "-c", self.path("conf")])
+        self.until(" running")
 
     def retained(self, *arguments):
         """What a new subscriber gets: payloads by topic."""
@@ -50,12 +48,8 @@ class Broker(Folder):
             "mst/#", "-v", "--retained-only", "-W", str(LATE_S), *arguments)
         return dict(line.split(" ", 1) for line in done.stdout.splitlines())
 
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-
     def remove(self):
-        self.end()
+        self.kill()
         shutil.rmtree(self.folder)
 
 
@@ -72,20 +66,14 @@ class Program(Logged):
             MINI_STREAM_CLIENT_SECRET="sandbox-secret", HOME=broker.folder)
 
 
+running = functools.partial(broker_lab.running, wanted="connected",
+                            kind=Program)
+
+
 def begun(*lines, rate="1", listen=()):
     """A broker and a sandbox."""
     return started(*(lines or ("allow_anonymous true",)), kind=Broker,
                    options=("--rate", rate), listen=listen)
-
-
-@contextlib.contextmanager
-def running(*arguments):
-    program = Program(*arguments)
-    try:
-        program.until("broker: connected")
-        yield program
-    finally:
-        program.kill()
 
 
 def is_here(broker):
@@ -130,7 +118,7 @@ def test_retained():
         wait_for(lambda: is_here(broker), "tops")
         compare_some(broker, sandbox, 3)
         program.signal(signal.SIGSTOP)
-        broker.end()
+        broker.kill()
         broker.start()
         check(not broker.retained(), "the broker has kept it")
         program.signal(signal.SIGCONT)
@@ -195,16 +183,12 @@ def test_tls():
             check("secret" not in program.said(), program.said())
         wrong = broker.write("wrong", "another\n")
         for arguments, pattern in (
-                ((*good[:-1], wrong), "broker: .*not authori[sz]ed"),
-                ((), "broker: "),
+                ((*good[:-1], wrong), ".*not authori[sz]ed"), ((), ""),
                 (("--broker-ca", broker.path("other.pem"), *good[2:]),
-                 "broker: .*certificate verify failed")):
-            program = Program(broker, sandbox, *arguments)
-            try:
-                program.until(pattern)
+                 ".*certificate verify failed")):
+            with running(broker, sandbox, *arguments,
+                         wanted=pattern) as program:
                 check("connected" not in program.said(), program.said())
-            finally:
-                program.kill()
         for arguments, status, pattern in (
                 ((*good[:-1], broker.write("open", "secret\n", 0o640)), 3,
                  "others have access"),

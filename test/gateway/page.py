@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 
-from e2e import check
+from e2e import check, read_file
 
 AT_ONCE = 1
 
@@ -15,8 +15,7 @@ FOLDER = os.path.join(os.path.dirname(__file__), "../../examples/gateway")
 
 
 def read(name):
-    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
-        return file.read()
+    return read_file(os.path.join(FOLDER, name))
 
 
 def section(title):

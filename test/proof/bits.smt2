@@ -25,60 +25,46 @@
 (define-fun and_not_20_below () Bool
     (=> (within a (_ bv73786976294838206336 66) (_ bv73786976294838206463 66))
         (bvslt (bvand a (bvnot (_ bv32 66))) (_ bv0 66))))
-(define-fun and_1 () Bool
+; These lowest bits of a number that the code has are its remainder.
+(define-fun keeps ((bits Z)) Bool
     (=> (within a (_ bv0 66) top)
-        (= (bvand a (_ bv1 66)) (bvurem a (_ bv2 66)))))
-(define-fun and_3 () Bool
-    (=> (within a (_ bv0 66) top)
-        (= (bvand a (_ bv3 66)) (bvurem a (_ bv4 66)))))
-(define-fun and_7 () Bool
-    (=> (within a (_ bv0 66) top)
-        (= (bvand a (_ bv7 66)) (bvurem a (_ bv8 66)))))
-(define-fun and_0F () Bool
-    (=> (within a (_ bv0 66) top)
-        (= (bvand a (_ bv15 66)) (bvurem a (_ bv16 66)))))
-(define-fun and_7F () Bool
-    (=> (within a (_ bv0 66) top)
-        (= (bvand a (_ bv127 66)) (bvurem a (_ bv128 66)))))
-(define-fun and_FF () Bool
-    (=> (within a (_ bv0 66) top)
-        (= (bvand a (_ bv255 66)) (bvurem a (_ bv256 66)))))
+        (= (bvand a bits) (bvurem a (bvadd bits (_ bv1 66))))))
+(define-fun and_1 () Bool (keeps (_ bv1 66)))
+(define-fun and_3 () Bool (keeps (_ bv3 66)))
+(define-fun and_7 () Bool (keeps (_ bv7 66)))
+(define-fun and_0F () Bool (keeps (_ bv15 66)))
+(define-fun and_7F () Bool (keeps (_ bv127 66)))
+(define-fun and_FF () Bool (keeps (_ bv255 66)))
 (define-fun and_70 () Bool
     (=> (within a (_ bv0 66) (_ bv255 66))
         (= (bvand a (_ bv112 66))
             (bvmul (bvurem (bvudiv a (_ bv16 66)) (_ bv8 66)) (_ bv16 66)))))
-(define-fun bit_0 () Bool
+; This bit is set if the number holds its value an odd number of times.
+(define-fun bit_is ((bit Z)) Bool
     (=> (within a (_ bv0 66) top)
-        (= (not (= (bvand a (_ bv1 66)) (_ bv0 66)))
-            (= (bvurem (bvudiv a (_ bv1 66)) (_ bv2 66)) (_ bv1 66)))))
-(define-fun bit_3 () Bool
-    (=> (within a (_ bv0 66) top)
-        (= (not (= (bvand a (_ bv8 66)) (_ bv0 66)))
-            (= (bvurem (bvudiv a (_ bv8 66)) (_ bv2 66)) (_ bv1 66)))))
-(define-fun bit_7 () Bool
-    (=> (within a (_ bv0 66) top)
-        (= (not (= (bvand a (_ bv128 66)) (_ bv0 66)))
-            (= (bvurem (bvudiv a (_ bv128 66)) (_ bv2 66)) (_ bv1 66)))))
+        (= (not (= (bvand a bit) (_ bv0 66)))
+            (= (bvurem (bvudiv a bit) (_ bv2 66)) (_ bv1 66)))))
+(define-fun bit_0 () Bool (bit_is (_ bv1 66)))
+(define-fun bit_3 () Bool (bit_is (_ bv8 66)))
+(define-fun bit_7 () Bool (bit_is (_ bv128 66)))
 (define-fun bit_63 () Bool
     (=> (within a (_ bv0 66) top)
         (= (not (= (bvlshr a (_ bv63 66)) (_ bv0 66)))
             (bvsge a (_ bv9223372036854775808 66)))))
-(define-fun left_4 () Bool
-    (=> (within a (_ bv0 66) (_ bv1152921504606846975 66))
-        (= (bvshl a (_ bv4 66)) (bvmul a (_ bv16 66)))))
-(define-fun left_8 () Bool
-    (=> (within a (_ bv0 66) (_ bv72057594037927935 66))
-        (= (bvshl a (_ bv8 66)) (bvmul a (_ bv256 66)))))
-(define-fun or_digit () Bool
-    (=> (and (within a (_ bv0 66) top) (within b (_ bv0 66) top) (or
-        (and (= (bvurem a (_ bv16 66)) (_ bv0 66)) (bvult b (_ bv16 66)))
-        (and (= (bvurem b (_ bv16 66)) (_ bv0 66)) (bvult a (_ bv16 66)))))
+; A shift by n multiplies, if the product is a number that the code has.
+(define-fun left ((n Z) (by Z)) Bool
+    (=> (within a (_ bv0 66) (bvudiv top by)) (= (bvshl a n) (bvmul a by))))
+(define-fun left_4 () Bool (left (_ bv4 66) (_ bv16 66)))
+(define-fun left_8 () Bool (left (_ bv8 66) (_ bv256 66)))
+; A multiple of this and a smaller number have no bit in common.
+(define-fun apart ((x Z) (y Z) (by Z)) Bool
+    (and (= (bvurem x by) (_ bv0 66)) (bvult y by)))
+(define-fun or_adds ((by Z)) Bool
+    (=> (and (within a (_ bv0 66) top) (within b (_ bv0 66) top)
+            (or (apart a b by) (apart b a by)))
         (= (bvor a b) (bvadd a b))))
-(define-fun or_byte () Bool
-    (=> (and (within a (_ bv0 66) top) (within b (_ bv0 66) top) (or
-        (and (= (bvurem a (_ bv256 66)) (_ bv0 66)) (bvult b (_ bv256 66)))
-        (and (= (bvurem b (_ bv256 66)) (_ bv0 66)) (bvult a (_ bv256 66)))))
-        (= (bvor a b) (bvadd a b))))
+(define-fun or_digit () Bool (or_adds (_ bv16 66)))
+(define-fun or_byte () Bool (or_adds (_ bv256 66)))
 (define-fun high_bits () Bool
     (= (= (bvand (bvor a b) (_ bv9259542123273814144 66)) (_ bv0 66))
         (and (= (bvand a (_ bv9259542123273814144 66)) (_ bv0 66))

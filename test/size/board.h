@@ -21,9 +21,11 @@ int board_entropy(void *context, void *data, size_t len);
 
 #ifdef MST_NO_TLS
 #define BOARD_FLAGS MST_PORT_SECURE
+#define BOARD_TRUST
 #else
 #define BOARD_FLAGS 0
 #define BOARD_ANCHORS 2
+#define BOARD_TRUST , .anchors = board_anchors, .anchors_len = BOARD_ANCHORS
 extern const br_x509_trust_anchor board_anchors[BOARD_ANCHORS];
 #endif
 
@@ -42,11 +44,6 @@ static const struct mst_port board_port = {
 extern const char board_id[], board_secret[], board_market[];
 
 /* Settings of all programs. */
-#ifdef MST_NO_TLS
-#define BOARD_TRUST
-#else
-#define BOARD_TRUST , .anchors = board_anchors, .anchors_len = BOARD_ANCHORS
-#endif
 #define BOARD_SETTINGS                                             \
     .auth_url = "https://exchange.example", .client_id = board_id, \
     .client_secret = board_secret BOARD_TRUST

@@ -4,9 +4,6 @@
 
 #include <stdint.h>
 
-#define LWIP_PLATFORM_DIAG(x) ((void)0)
-#define LWIP_PLATFORM_ASSERT(x) ((void)0)
-
 /* In platform.c. */
 uint32_t lwip_random(void);
 #define LWIP_RAND() lwip_random()

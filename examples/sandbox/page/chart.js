@@ -193,27 +193,21 @@ export class DepthChart {
         context.lineTo(x, this.box.bottom);
         context.stroke();
         context.setLineDash([]);
-        context.textAlign = "center";
         context.textBaseline = "alphabetic";
-        context.fillStyle = this.colour("--ink");
-        context.font = context.font.replace("12px", "600 17px");
-        context.fillText(grouped(this.middle.toFixed(decimals)), x, 18);
-        context.font = context.font.replace(/(600 )?17px/, "12px");
-        context.fillStyle = this.colour("--quiet");
-        context.fillText(
+        this.write(context, "12px", "--quiet", "center",
             `spread ${grouped(spread.toFixed(decimals - 1))}`, x, 36);
-        this.drawNames(context);
+        this.write(context, "600 17px", "--ink", "center",
+            grouped(this.middle.toFixed(decimals)), x, 18);
+        this.write(context, "600 12px", "--bid-ink", "left", "Bids", 0, 18);
+        this.write(context, "600 12px", "--ask-ink", "right", "Asks",
+            this.box.right, 18);
     }
 
-    drawNames(context) {
-        context.font = `600 ${context.font}`;
-        context.fillStyle = this.colour("--bid-ink");
-        context.textAlign = "left";
-        context.fillText("Bids", 0, 18);
-        context.fillStyle = this.colour("--ask-ink");
-        context.textAlign = "right";
-        context.fillText("Asks", this.box.right, 18);
-        context.font = context.font.replace("600 ", "");
+    write(context, font, colour, align, text, x, y) {
+        context.font = `${font} ${getComputedStyle(this.canvas).fontFamily}`;
+        context.fillStyle = this.colour(colour);
+        context.textAlign = align;
+        context.fillText(text, x, y);
     }
 
     drawAmounts(context) {

@@ -22,12 +22,6 @@ export function setText(element, text) {
     }
 }
 
-export function setClass(element, name) {
-    if (element.className !== name) {
-        element.className = name;
-    }
-}
-
 /* Turns 1234.50 into 1,234.50. */
 export function grouped(text) {
     const [whole, fraction] = String(text).split(".");

@@ -1,7 +1,7 @@
 /* The faults: a form with a button for each fault.
  *
  * SPDX-License-Identifier: 0BSD */
-import {$, clock, counted, duration, make, setClass, setText} from "/dom.js";
+import {$, clock, counted, duration, make, setText} from "/dom.js";
 
 const TIMEOUT_MS = 5000;
 
@@ -46,7 +46,8 @@ const FAULTS = [
 
 /* Sends a change to the sandbox, and shows the result. */
 async function changeFaults(change, done) {
-    let said;
+    let said = "The sandbox does not answer.";
+    let bad = true;
 
     try {
         const reply = await fetch("/faults", {
@@ -57,15 +58,13 @@ async function changeFaults(change, done) {
         });
         const json = await reply.json();
 
-        said = reply.ok ? done : `Refused: ${json.detail}`;
-        setClass($("fault-result"), reply.ok ? "" : "bad");
         if (reply.ok) {
             showFaults(json);
         }
-    } catch {
-        said = "The sandbox does not answer.";
-        setClass($("fault-result"), "bad");
-    }
+        said = reply.ok ? done : `Refused: ${json.detail}`;
+        bad = !reply.ok;
+    } catch {} // it stays bad
+    $("fault-result").className = bad ? "bad" : "";
     setText($("fault-result"), `${clock(new Date())} ${said}`);
 }
 
