@@ -333,13 +333,18 @@ class Sandbox:
     command = (SANDBOX,)
 
     def __init__(self, state, *options, stderr=None):
-        self.state = state
+        self.state, self.options = state, options
         self.endpoints = os.path.join(state, "endpoints.json")
         self.ca = os.path.join(state, "ca.pem")
         self.arguments = ("--endpoints", self.endpoints, "--ca", self.ca)
         self.process = subprocess.Popen(
             [*self.command, "--state", state, *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr)
+
+    def restart(self):
+        """Starts it again, after it was killed."""
+        Sandbox.__init__(self, self.state, *self.options)
+        self.wait_ready()
 
     def wait_ready(self):
         try:

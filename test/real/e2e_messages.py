@@ -16,9 +16,9 @@ CODE = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"
 
 def run(*arguments, **variables):
     """(exit status, standard output, standard error)"""
-    done = run_program(TOOL, *arguments, env=environment_with(
-        LC_ALL="C.UTF-8", MINI_STREAM_CLIENT_ID="sandbox-client",
-        MINI_STREAM_CLIENT_SECRET="sandbox-secret", **variables))
+    done = run_program(TOOL, *arguments, env=environment_with(**{
+        "LC_ALL": "C.UTF-8", "MINI_STREAM_CLIENT_ID": "sandbox-client",
+        "MINI_STREAM_CLIENT_SECRET": "sandbox-secret", **variables}))
     return done.returncode, done.stdout, done.stderr
 
 
