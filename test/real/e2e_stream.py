@@ -51,7 +51,7 @@ def fails(sandbox, status, pattern, *arguments, **options):
 
 @contextlib.contextmanager
 def silent(sandbox):
-    """The sandbox stands still."""
+    """The sandbox is stopped meanwhile."""
     sandbox.process.send_signal(signal.SIGSTOP)
     try:
         yield
