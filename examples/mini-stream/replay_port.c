@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* ---- the port ---- */
 
@@ -380,17 +381,21 @@ void replay_configure(struct replay *r, struct recording_setup *setup) {
 /* ---- begin and end ---- */
 
 int replay_open(struct replay *r, const char *path, struct mst_port *port) {
+    void *room;
+
     memset(r, 0, sizeof *r);
     r->port = port;
     if (recording_open(&r->recording, path) != 0) {
         return replay_read_fail(r);
     }
-    r->items = malloc(REPLAY_ITEMS * sizeof *r->items);
-    r->data = malloc(REPLAY_BYTES);
-    if (r->items == NULL || r->data == NULL) {
+    room = mmap(NULL, REPLAY_ROOM, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* costs what is used */
+    if (room == MAP_FAILED) {
         snprintf(r->error, sizeof r->error, "%s: no memory", path);
         return -1;
     }
+    r->items = room;
+    r->data = (uint8_t *)(r->items + REPLAY_ITEMS);
     *port = (struct mst_port){.context = r,
                               .flags = MST_PORT_SECURE,
                               .resolve = port_resolve,
@@ -410,8 +415,8 @@ int replay_open(struct replay *r, const char *path, struct mst_port *port) {
 
 void replay_close(struct replay *r) {
     recording_close(&r->recording);
-    free(r->items);
-    free(r->data);
+    if (r->items != NULL) {
+        munmap(r->items, REPLAY_ROOM);
+    }
     r->items = NULL;
-    r->data = NULL;
 }

@@ -19,6 +19,8 @@
 /* Items and bytes of one call, at most. */
 #define REPLAY_ITEMS 65536u
 #define REPLAY_BYTES (1u << 24)
+#define REPLAY_ROOM \
+    (REPLAY_ITEMS * sizeof(struct recording_item) + REPLAY_BYTES)
 
 /* Private: the uses of a call's items. */
 enum replay_use {
