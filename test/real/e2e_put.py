@@ -211,13 +211,12 @@ def test_curl_makes_the_same_record(sandbox):
     equal(True, user.put(*PAIR)["bookmarked"])
 
 
-def test_record_outlives_a_kill(state):
-    with sandbox_of(state=state) as sandbox:
-        made = sandbox.user().put(*PAIR, "--nickname", "kept")
-        sandbox.kill()
-    with sandbox_of(state=state) as sandbox:
-        equal(made, sandbox.user().put("--id", made["id"]))
-        equal(made, sandbox.user().put(*PAIR))
+def test_record_outlives_a_kill(sandbox):
+    made = sandbox.user().put(*PAIR, "--nickname", "kept")
+    sandbox.kill()
+    sandbox.restart()
+    equal(made, sandbox.user().put("--id", made["id"]))
+    equal(made, sandbox.user().put(*PAIR))
 
 
 def test_two_clients(sandbox):
