@@ -7,8 +7,8 @@ import re
 import signal
 import subprocess
 
-from e2e import (BUILD, HANG_S, OK, SANDBOX, TOOL, USAGE, check,
-                 environment_with, equal, killed, run_program, wait_for)
+from e2e import (BUILD, HANG_S, OK, SANDBOX, USAGE, check, environment_with,
+                 equal, killed, run_program, run_tool, wait_for)
 
 AT_ONCE = 1
 
@@ -88,12 +88,10 @@ def test_the_readme_by_hand(state):
                 ["env", "--default-signal=INT,HUP", SANDBOX, "--state", state],
                 stdout=subprocess.DEVNULL)) as process:
             wait_for(lambda: os.path.exists(file), file, process=process)
-            done = run_program(
-                TOOL, "stream", "--client-id", "sandbox-client", "--ca",
-                f"{state}/ca.pem", "--endpoints", file, "--count", "1",
-                "BTCUSD", env=environment_with(
-                    MINI_STREAM_CLIENT_SECRET="sandbox-secret"))
-            equal(OK, done.returncode, done)
+            status, _, err = run_tool("stream", "--ca", f"{state}/ca.pem",
+                                      "--endpoints", file, "--count", "1",
+                                      "BTCUSD")
+            equal(OK, status, err)
             process.send_signal(number)
             equal(OK, process.wait(HANG_S))
         check(not os.path.exists(file), file)

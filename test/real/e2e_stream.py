@@ -14,7 +14,7 @@ import subprocess
 import e2e
 from e2e import (ACCESS, CONFIG, HANG_S, NETWORK, OK, SERVICE, TOOL, USAGE,
                  check, environment_with, equal, fixed_ports, read_file,
-                 run_program, wait_for, write_file)
+                 run_program, user_environment, wait_for, write_file)
 from e2e_messages import says
 from terminal import Line
 from tls_lab import Program, matches
@@ -232,10 +232,8 @@ def test_reader_that_leaves(sandbox):
 
 def test_live_view(sandbox):
     """q ends it; the table comes last, on the first screen."""
-    line = Line([TOOL, "watch", *sandbox.arguments, "--client-id",
-                 "sandbox-client", *MARKETS], 80, 24, environment_with(
-                     TERM="xterm-256color", HOME=sandbox.state,
-                     MINI_STREAM_CLIENT_SECRET=SECRET))
+    line = Line([TOOL, "watch", *sandbox.arguments, *MARKETS], 80, 24,
+                user_environment(TERM="xterm-256color"))
     wait_for(lambda: b"spread" in line.read(0.1), "the book")
     os.write(line.master, b"q")
     shown, _, table = line.read().decode().partition("\x1b[?1049l")
