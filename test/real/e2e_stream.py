@@ -205,7 +205,8 @@ def test_precedence(sandbox):
             TOOL, "stream", *arguments, "--count", "1", "BTCUSD",
             env=environment_with(HOME=sandbox.state, **variables))
         equal(status, done.returncode, done)
-        check((OPEN if status == OK else "HTTP status 403") in done.stderr, done)
+        check((OPEN if status == OK else "HTTP status 403") in done.stderr,
+              done)
         check(SECRET not in done.stdout + done.stderr, "the secret")
     expect(OK)
     denied = {"MINI_STREAM_CLIENT_ID": "sandbox-denied"}
