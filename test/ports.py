@@ -21,11 +21,11 @@ sys.path.insert(0, os.path.join(HERE, "e2e"))
 from tinyproxy import Tinyproxy
 
 AT_ONCE = 3  # they wait more than they compute
-SUITES = ("e2e_faults.py", "e2e_stream.sh", "interop_stream.py")
+SUITES = ("e2e_faults.py", "e2e_stream.py", "interop_stream.py")
 TLS = {"BearSSL": "bearssl", "BearSSL with primitives": "fast",
        "OpenSSL": "openssl"}
 # Other names, their suites and environment.
-OTHERS = [("OpenSSL over posix", ("e2e_put.py", "e2e_proxy.py", "e2e_demo.sh"),
+OTHERS = [("OpenSSL over posix", ("e2e_put.py", "e2e_proxy.py", "e2e_demo.py"),
            {"MINI_STREAM_TLS": "openssl"}),
           ("BearSSL over sockets", SUITES,
            {"MINI_STREAM_TLS": "bearssl", "BUILD": os.path.join(
@@ -37,9 +37,8 @@ OTHERS = [("OpenSSL over posix", ("e2e_put.py", "e2e_proxy.py", "e2e_demo.sh"),
 
 def run(name, script, environment):
     """Runs a suite; returns how many passed and failed."""
-    command = ([sys.executable, os.path.join(HERE, "e2e/e2e.py")]
-               if script.endswith(".py") else [])
-    done = subprocess.run([*command, os.path.join(HERE, "real", script)],
+    done = subprocess.run([sys.executable, os.path.join(HERE, "e2e/e2e.py"),
+                           os.path.join(HERE, "real", script)],
                           env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, check=False)

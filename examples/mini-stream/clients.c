@@ -31,7 +31,6 @@ static int object_begin(struct clients *clients, size_t number,
                         const struct clients_plan *plan,
                         const struct mst_port *port) {
     struct clients_object *object = &clients->objects[number];
-    struct recorder *recorder = clients->recorder;
     const struct mst_memory *memory = object->memory;
     struct mst_config config = plan->config;
     int rc;
@@ -42,10 +41,8 @@ static int object_begin(struct clients *clients, size_t number,
     }
     config.access = &clients->access;
     config.link = (int)(plan->pairs ? 2 * number : number);
-    if (recorder) {
-        recorder_object(recorder, (int)number, &config, plan->rotate_ms, 0,
-                        &memory[0], plan->pairs ? &memory[1] : NULL);
-    }
+    recorder_object(clients->recorder, (int)number, &config, plan->rotate_ms, 0,
+                    &memory[0], plan->pairs ? &memory[1] : NULL);
     if (plan->pairs) {
         rc = mst_pair_init(&object->as.pair, &config, plan->rotate_ms, port,
                            &memory[0], &memory[1]);
@@ -73,9 +70,7 @@ int clients_begin(struct clients *clients, const struct clients_plan *plan,
     clients->count = plan->count;
     clients->link_count = clients_links(plan);
     clients->recorder = recorder;
-    if (recorder) {
-        recorder_call(recorder, RECORDING_ACCESS, 0);
-    }
+    recorder_call(recorder, RECORDING_ACCESS, 0);
     rc = mst_access_init(&clients->access, &plan->config);
     for (size_t i = 0; rc == 0 && i < plan->count; ++i) {
         rc = object_begin(clients, i, plan, port);
@@ -87,12 +82,13 @@ void clients_free(struct clients *clients) {
     for (size_t i = 0; i < clients->count; ++i) {
         struct clients_object *object = &clients->objects[i];
 
-        if (object->begun && clients->recorder) {
-            recorder_call(clients->recorder, RECORDING_WIPE, (int)i);
+        if (!object->begun) {
+            continue;
         }
-        if (object->begun && clients->pairs) {
+        recorder_call(clients->recorder, RECORDING_WIPE, (int)i);
+        if (clients->pairs) {
             mst_pair_wipe(&object->as.pair);
-        } else if (object->begun) {
+        } else {
             mst_client_wipe(&object->as.client);
         }
     }
@@ -111,10 +107,8 @@ int clients_subscribe(struct clients *clients, size_t object,
                                          .capacity = book ? book->capacity : 0,
                                          .thin = book ? book->thin : 0};
 
-    if (clients->recorder) {
-        recorder_market(clients->recorder, RECORDING_SUBSCRIBE, (int)object,
-                        channel, market, &books);
-    }
+    recorder_market(clients->recorder, RECORDING_SUBSCRIBE, (int)object,
+                    channel, market, &books);
     return clients->pairs
                ? mst_pair_subscribe(&at->as.pair, channel, market, book, other)
                : mst_subscribe(&at->as.client, channel, market, book);
@@ -131,9 +125,7 @@ static int object_poll(struct clients *clients, struct mst_event *event,
                        uint64_t now_ns, int64_t unix_ns) {
     struct clients_object *at = &clients->objects[clients->turn];
 
-    if (clients->recorder) {
-        recorder_poll(clients->recorder, (int)clients->turn, now_ns, unix_ns);
-    }
+    recorder_poll(clients->recorder, (int)clients->turn, now_ns, unix_ns);
     return clients->pairs ? mst_pair_poll(&at->as.pair, event)
                           : mst_poll(&at->as.client, event);
 }
@@ -163,9 +155,7 @@ void clients_close(struct clients *clients) {
     for (size_t i = 0; i < clients->count; ++i) {
         struct clients_object *object = &clients->objects[i];
 
-        if (clients->recorder) {
-            recorder_call(clients->recorder, RECORDING_CLOSE, (int)i);
-        }
+        recorder_call(clients->recorder, RECORDING_CLOSE, (int)i);
         if (clients->pairs) {
             mst_pair_close(&object->as.pair);
         } else {

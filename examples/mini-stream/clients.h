@@ -25,12 +25,12 @@ struct clients {
     size_t turn;    /* the object that is polled next */
     unsigned burst; /* events in a row of that object */
     struct mst_access access;
-    struct recorder *recorder; /* records each call; or NULL */
+    struct recorder *recorder; /* gets each call */
 };
 
 size_t clients_links(const struct clients_plan *plan);
 
-/* Prepares the objects. recorder: borrowed, or NULL. Returns 0 or an error;
+/* Prepares the objects. recorder: borrowed. Returns 0 or an error;
  * clients_free() may follow in either case. */
 int clients_begin(struct clients *clients, const struct clients_plan *plan,
                   const struct mst_port *port, struct recorder *recorder);

@@ -145,6 +145,9 @@ static void put(struct recorder *r, const struct recording_item *item) {
 int recorder_open(struct recorder *r, const char *path, uint64_t rotate_bytes) {
     memset(r, 0, sizeof *r);
     r->fd = -1;
+    if (path == NULL) {
+        return 0;
+    }
     if (strlen(path) >= sizeof r->path - 24) {
         snprintf(r->path, sizeof r->path, "%.40s...", path);
         return fail(r, "the path is too long");

@@ -49,9 +49,9 @@ struct recorder {
     size_t len;
 };
 
-/* Creates a new file that only its owner can read. Starts another file whenever
- * one has reached rotate_bytes; 0: never. Returns 0, or -1 with a text in
- * r->trouble. */
+/* Creates a new file that only its owner can read; path NULL: records nothing.
+ * Starts another file whenever one has reached rotate_bytes; 0: never. Returns
+ * 0, or -1 with a text in r->trouble. */
 int recorder_open(struct recorder *r, const char *path, uint64_t rotate_bytes);
 /* Ends the recording. Returns 0, or -1 with a text in r->trouble. */
 int recorder_close(struct recorder *r);

@@ -86,6 +86,7 @@ struct recording_item {
     int64_t values[RECORDING_VALUES];
     const uint8_t *data; /* or NULL */
     size_t len;
+    uint64_t received_ns; /* in a replay: when its link received last */
 };
 
 /* Clears the values and data that the item's kind does not have. */

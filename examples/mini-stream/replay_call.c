@@ -30,13 +30,15 @@ void replay_differ(struct replay *r, const char *format, ...) {
     va_end(args);
 }
 
-void replay_item_name(char out[200], enum recording_kind kind,
-                      const int64_t *values, const uint8_t *data, size_t len) {
-    const int text = kind == RECORDING_IN || kind == RECORDING_OUT ? 0
-                     : len < 100                                   ? (int)len
-                                                                   : 100;
+void replay_item_name(char out[200], const struct recording_item *item) {
+    const int64_t *values = item->values;
+    const char *data = (const char *)item->data;
+    const int text = item->kind == RECORDING_IN || item->kind == RECORDING_OUT
+                         ? 0
+                     : item->len < 100 ? (int)item->len
+                                       : 100;
 
-    switch (kind) {
+    switch (item->kind) {
     case RECORDING_STATE:
         snprintf(out, 200, "state %s to %s",
                  mst_state_name((enum mst_state)values[1]),
@@ -47,12 +49,12 @@ void replay_item_name(char out[200], enum recording_kind kind,
                  "error %" PRId64 " in %s (HTTP %" PRId64 ", wait %" PRId64
                  " ms, detail %" PRId64 ") \"%.*s\"",
                  values[1], mst_state_name((enum mst_state)values[2]),
-                 values[3], values[4], values[5], text, (const char *)data);
+                 values[3], values[4], values[5], text, data);
         break;
     default:
         snprintf(out, 200, "%s %" PRId64 " %" PRId64 " %" PRId64 " \"%.*s\"",
-                 recording_kind_name(kind), values[1], values[2], values[3],
-                 text, (const char *)data);
+                 recording_kind_name(item->kind), values[1], values[2],
+                 values[3], text, data);
     }
 }
 
@@ -65,7 +67,7 @@ bool replay_is_told(enum recording_kind kind) {
            kind == RECORDING_OPENED || kind == RECORDING_STOP;
 }
 
-static bool is_for(const struct replay_item *item, enum replay_use use) {
+static bool is_for(const struct recording_item *item, enum replay_use use) {
     switch (use) {
     case USE_TOLD: return replay_is_told(item->kind);
     case USE_OUT: return item->kind == RECORDING_OUT;
@@ -88,8 +90,8 @@ struct replay_line *replay_line_of(struct replay *r, int link) {
     return line;
 }
 
-struct replay_item *replay_peek(struct replay *r, int link,
-                                enum replay_use use) {
+struct recording_item *replay_peek(struct replay *r, int link,
+                                   enum replay_use use) {
     size_t *at = &replay_line_of(r, link)->at[use];
 
     while (*at < r->items_len &&
@@ -111,15 +113,15 @@ void replay_used(struct replay *r, int link, enum replay_use use) {
 }
 
 bool replay_is_next(struct replay *r, int link,
-                    const struct replay_item *item) {
-    const struct replay_item *told = replay_peek(r, link, USE_TOLD);
-    const struct replay_item *out = replay_peek(r, link, USE_OUT);
+                    const struct recording_item *item) {
+    const struct recording_item *told = replay_peek(r, link, USE_TOLD);
+    const struct recording_item *out = replay_peek(r, link, USE_OUT);
 
     return (told == NULL || told > item) && (out == NULL || out > item);
 }
 
-const struct replay_item *replay_take(struct replay *r, size_t *at,
-                                      enum recording_kind kind) {
+const struct recording_item *replay_take(struct replay *r, size_t *at,
+                                         enum recording_kind kind) {
     while (*at < r->items_len && r->items[*at].kind != kind) {
         (*at)++;
     }
@@ -133,58 +135,30 @@ int replay_read_fail(struct replay *r) {
     return -1;
 }
 
-static int too_large(struct replay *r) {
-    snprintf(r->error, sizeof r->error, "%s: a call is too large",
-             r->recording.path);
-    return -1;
-}
-
-/* Keeps an item of the call. Returns 0 or -1. */
-static int item_add(struct replay *r, const struct recording_item *item) {
-    struct replay_item *to;
-
-    if (r->items_len == REPLAY_ITEMS ||
-        item->len > REPLAY_BYTES - r->data_len) {
-        return too_large(r);
-    }
-    if (r->items_len == r->items_size) {
-        size_t size = r->items_size * 2 + 64;
-        to = realloc(r->items, size * sizeof *to);
-        if (to == NULL) {
-            return too_large(r);
-        }
-        r->items = to;
-        r->items_size = size;
-    }
-    if (item->len >= r->data_size - r->data_len) { /* never without memory */
-        size_t size = r->data_size * 2 + item->len + 64;
-        uint8_t *data = realloc(r->data, size);
-        if (data == NULL) {
-            return too_large(r);
-        }
-        r->data = data;
-        r->data_size = size;
-    }
-    to = &r->items[r->items_len++];
-    to->kind = item->kind;
-    memcpy(to->values, item->values, sizeof to->values);
-    to->received_ns = r->received_ns[item->values[0]];
-    to->data = r->data_len;
-    to->len = item->len;
-    if (item->len > 0) {
-        memcpy(r->data + r->data_len, item->data, item->len);
-        r->data_len += item->len;
-    }
-    return 0;
-}
-
-static void call_copy(struct recording_item *to, uint8_t *data,
+static void item_copy(struct recording_item *to, uint8_t *data,
                       const struct recording_item *from) {
     *to = *from;
     to->data = data;
     if (from->len > 0) {
         memcpy(data, from->data, from->len);
     }
+}
+
+/* Keeps an item of the call. Returns 0 or -1. */
+static int item_add(struct replay *r, const struct recording_item *item) {
+    struct recording_item *to = &r->items[r->items_len];
+
+    if (r->items_len == REPLAY_ITEMS ||
+        item->len > REPLAY_BYTES - r->data_len) {
+        snprintf(r->error, sizeof r->error, "%s: a call is too large",
+                 r->recording.path);
+        return -1;
+    }
+    item_copy(to, r->data + r->data_len, item);
+    to->received_ns = r->received_ns[item->values[0]];
+    r->items_len++;
+    r->data_len += item->len;
+    return 0;
 }
 
 int replay_call_read(struct replay *r) {
@@ -210,7 +184,7 @@ int replay_call_read(struct replay *r) {
     }
     r->has_next = rc == 1;
     if (r->has_next) {
-        call_copy(&r->next, r->next_data, &item);
+        item_copy(&r->next, r->next_data, &item);
     }
     return 0;
 }
@@ -218,15 +192,14 @@ int replay_call_read(struct replay *r) {
 /* Checks that everything recorded for the call has happened. */
 static void call_check(struct replay *r) {
     for (size_t i = 0; i < r->items_len && r->error[0] == '\0'; i++) {
-        const struct replay_item *item = &r->items[i];
+        const struct recording_item *item = &r->items[i];
         enum replay_use use = item->kind == RECORDING_OUT  ? USE_OUT
                               : item->kind == RECORDING_IN ? USE_IN
                                                            : USE_TOLD;
         int link = (int)item->values[0];
         if (is_for(item, use) && replay_peek(r, link, use) == item) {
             char name[200];
-            replay_item_name(name, item->kind, item->values,
-                             r->data + item->data, item->len);
+            replay_item_name(name, item);
             replay_differ(r, "link %d: nothing more, recorded: %s", link, name);
         }
     }
@@ -246,7 +219,7 @@ int replay_next(struct replay *r, const struct recording_item **call) {
     if (!r->has_next) {
         return 0;
     }
-    call_copy(&r->call, r->call_data, &r->next);
+    item_copy(&r->call, r->call_data, &r->next);
     r->calls++;
     if (replay_call_read(r) != 0) {
         return -1;

@@ -8,13 +8,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* ---- the port ---- */
 
 static int port_resolve(void *context, int link,
                         const struct mst_endpoint *endpoint) {
     struct replay *r = context;
-    const struct replay_item *told = replay_peek(r, link, USE_TOLD);
+    const struct recording_item *told = replay_peek(r, link, USE_TOLD);
 
     (void)endpoint;
     if (told != NULL && told->kind == RECORDING_ERROR) {
@@ -28,7 +29,7 @@ static int port_resolve(void *context, int link,
 /* A handshake reads the clock after each computation: the last reading
  * counts. */
 static void handshake_clock(struct replay *r, int link) {
-    const struct replay_item *told = replay_peek(r, link, USE_TOLD);
+    const struct recording_item *told = replay_peek(r, link, USE_TOLD);
     size_t end = told != NULL ? (size_t)(told - r->items) : r->items_len;
     size_t last = r->items_len;
 
@@ -45,7 +46,7 @@ static void handshake_clock(struct replay *r, int link) {
 static int port_connect(void *context, int link, int address) {
     struct replay *r = context;
     struct replay_line *line = replay_line_of(r, link);
-    const struct replay_item *told = replay_peek(r, link, USE_TOLD);
+    const struct recording_item *told = replay_peek(r, link, USE_TOLD);
 
     (void)address;
     if (line->tls) {
@@ -87,12 +88,12 @@ static void scope_keep(struct replay *r, const char *form, size_t len) {
 }
 
 /* The first unused item of a link, starting with this one. */
-static const struct replay_item *first_left(struct replay *r, int link,
-                                            const struct replay_item *from) {
-    const struct replay_item *first = NULL;
+static const struct recording_item *
+first_left(struct replay *r, int link, const struct recording_item *from) {
+    const struct recording_item *first = NULL;
 
     for (unsigned use = 0; use < USES; use++) {
-        const struct replay_item *item =
+        const struct recording_item *item =
             replay_peek(r, link, (enum replay_use)use);
         if (item != NULL && item >= from && (first == NULL || item < first)) {
             first = item;
@@ -106,8 +107,8 @@ static const struct replay_item *first_left(struct replay *r, int link,
  * follow. Several in a row count as one: there may have been more of them than
  * bytes. */
 static int send_record(struct replay *r, int link,
-                       const struct replay_item *item, size_t len) {
-    const struct replay_item *next = item, *out;
+                       const struct recording_item *item, size_t len) {
+    const struct recording_item *next = item, *out;
 
     if (!replay_is_next(r, link, item)) {
         return 0;
@@ -134,7 +135,7 @@ static int send_record(struct replay *r, int link,
 static int port_send(void *context, int link, const void *data, size_t len) {
     struct replay *r = context;
     struct replay_line *line = replay_line_of(r, link);
-    const struct replay_item *item = replay_peek(r, link, USE_SEND), *out;
+    const struct recording_item *item = replay_peek(r, link, USE_SEND), *out;
 
     if (line->token) {
         line->asked = true;
@@ -170,13 +171,13 @@ static int receive(struct replay *r, int link, uint8_t *to, size_t len) {
     bool more = true;
 
     while (more && got < len) {
-        const struct replay_item *item = replay_peek(r, link, USE_IN);
+        const struct recording_item *item = replay_peek(r, link, USE_IN);
         size_t n;
         if (item == NULL || !replay_is_next(r, link, item)) {
             break;
         }
         n = item->len - *part < len - got ? item->len - *part : len - got;
-        memcpy(to + got, r->data + item->data + *part, n);
+        memcpy(to + got, item->data + *part, n);
         got += n;
         *part += n;
         r->now_ns = line->received_ns = item->received_ns;
@@ -191,7 +192,7 @@ static int receive(struct replay *r, int link, uint8_t *to, size_t len) {
 static int port_recv(void *context, int link, void *data, size_t len) {
     struct replay *r = context;
     struct replay_line *line = replay_line_of(r, link);
-    const struct replay_item *ends;
+    const struct recording_item *ends;
     int n = 0;
 
     if (line->token && line->asked) {
@@ -230,7 +231,7 @@ static void port_close(void *context, int link) {
 
 static uint32_t port_now_ms(void *context) {
     struct replay *r = context;
-    const struct replay_item *item =
+    const struct recording_item *item =
         r->clock_stands ? NULL : replay_take(r, &r->clock_at, RECORDING_CLOCK);
 
     r->clock_stands = false;
@@ -246,9 +247,9 @@ static uint64_t port_now_ns(void *context) {
 
 static int port_unix_ns(void *context, int64_t *ns) {
     struct replay *r = context;
-    const struct replay_item *item =
+    const struct recording_item *item =
         replay_take(r, &r->unix_at, RECORDING_UNIX);
-    const struct replay_item *told;
+    const struct recording_item *told;
 
     if (item == NULL) {
         replay_differ(r, "it reads the wall clock");
@@ -267,20 +268,20 @@ static int port_unix_ns(void *context, int64_t *ns) {
 
 static int port_entropy(void *context, void *data, size_t len) {
     struct replay *r = context;
-    const struct replay_item *item =
+    const struct recording_item *item =
         replay_take(r, &r->random_at, RECORDING_RANDOM);
 
     if (item == NULL || item->len != len) {
         return MST_ERR_ENTROPY; /* as recorded, or a difference will show up */
     }
-    memcpy(data, r->data + item->data, len);
+    memcpy(data, item->data, len);
     return 0;
 }
 
 static int port_token_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
                            char *token, size_t cap, int64_t *until_s) {
     struct replay *r = context;
-    const struct replay_item *told = replay_peek(r, r->trying, USE_TOLD);
+    const struct recording_item *told = replay_peek(r, r->trying, USE_TOLD);
 
     (void)key;
     if (told == NULL || told->kind != RECORDING_TOKEN ||
@@ -300,21 +301,19 @@ static int port_detail(void *context, int link) {
 
 static void told_check(struct replay *r, int link,
                        const struct recording_item *now) {
-    const struct replay_item *then = replay_peek(r, link, USE_TOLD);
+    const struct recording_item *then = replay_peek(r, link, USE_TOLD);
     char here[200], there[200] = "nothing";
 
     if (then != NULL && then->kind == now->kind &&
         memcmp(then->values, now->values, sizeof now->values) == 0 &&
         then->len == now->len &&
-        (now->len == 0 ||
-         memcmp(r->data + then->data, now->data, now->len) == 0)) {
+        (now->len == 0 || memcmp(then->data, now->data, now->len) == 0)) {
         replay_used(r, link, USE_TOLD);
         return;
     }
-    replay_item_name(here, now->kind, now->values, now->data, now->len);
+    replay_item_name(here, now);
     if (then != NULL) {
-        replay_item_name(there, then->kind, then->values, r->data + then->data,
-                         then->len);
+        replay_item_name(there, then);
     }
     replay_differ(r, "link %d: %s, recorded: %s", link, here, there);
 }
@@ -324,7 +323,7 @@ static void out_check(struct replay *r, int link, const uint8_t *data,
     struct replay_line *line = replay_line_of(r, link);
 
     while (len > 0) {
-        const struct replay_item *item = replay_peek(r, link, USE_OUT);
+        const struct recording_item *item = replay_peek(r, link, USE_OUT);
         size_t *part = &line->part[USE_OUT], n;
         if (item == NULL) {
             replay_differ(r, "link %d sends %zu bytes more than recorded", link,
@@ -332,7 +331,7 @@ static void out_check(struct replay *r, int link, const uint8_t *data,
             return;
         }
         n = item->len - *part < len ? item->len - *part : len;
-        if (memcmp(r->data + item->data + *part, data, n) != 0) {
+        if (memcmp(item->data + *part, data, n) != 0) {
             replay_differ(r, "link %d sends other bytes than recorded", link);
             return;
         }
@@ -382,11 +381,21 @@ void replay_configure(struct replay *r, struct recording_setup *setup) {
 /* ---- begin and end ---- */
 
 int replay_open(struct replay *r, const char *path, struct mst_port *port) {
+    void *room;
+
     memset(r, 0, sizeof *r);
     r->port = port;
     if (recording_open(&r->recording, path) != 0) {
         return replay_read_fail(r);
     }
+    room = mmap(NULL, REPLAY_ROOM, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* costs what is used */
+    if (room == MAP_FAILED) {
+        snprintf(r->error, sizeof r->error, "%s: no memory", path);
+        return -1;
+    }
+    r->items = room;
+    r->data = (uint8_t *)(r->items + REPLAY_ITEMS);
     *port = (struct mst_port){.context = r,
                               .flags = MST_PORT_SECURE,
                               .resolve = port_resolve,
@@ -406,8 +415,8 @@ int replay_open(struct replay *r, const char *path, struct mst_port *port) {
 
 void replay_close(struct replay *r) {
     recording_close(&r->recording);
-    free(r->items);
-    free(r->data);
+    if (r->items != NULL) {
+        munmap(r->items, REPLAY_ROOM);
+    }
     r->items = NULL;
-    r->data = NULL;
 }

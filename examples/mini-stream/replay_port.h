@@ -19,14 +19,8 @@
 /* Items and bytes of one call, at most. */
 #define REPLAY_ITEMS 65536u
 #define REPLAY_BYTES (1u << 24)
-
-/* Private: an item of the trace. */
-struct replay_item {
-    enum recording_kind kind;
-    int64_t values[RECORDING_VALUES];
-    uint64_t received_ns; /* of the link */
-    size_t data, len;     /* in replay.data */
-};
+#define REPLAY_ROOM \
+    (REPLAY_ITEMS * sizeof(struct recording_item) + REPLAY_BYTES)
 
 /* Private: the uses of a call's items. */
 enum replay_use {
@@ -63,10 +57,9 @@ struct replay {
     struct recording_item call, next; /* the current one and the next one */
     uint8_t call_data[RECORDING_DATA], next_data[RECORDING_DATA];
     bool has_next;
-    struct replay_item *items;
-    size_t items_len, items_size;
-    uint8_t *data;
-    size_t data_len, data_size;
+    struct recording_item *items; /* of the call: its trace */
+    uint8_t *data;                /* of the items */
+    size_t items_len, data_len;
     struct replay_line lines[RECORDING_NUMBERS];
     uint64_t received_ns[RECORDING_NUMBERS]; /* of the items */
     size_t clock_at, unix_at, random_at;     /* indices of items */
@@ -99,8 +92,7 @@ void replay_configure(struct replay *r, struct recording_setup *setup);
 void replay_differ(struct replay *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-void replay_item_name(char out[200], enum recording_kind kind,
-                      const int64_t *values, const uint8_t *data, size_t len);
+void replay_item_name(char out[200], const struct recording_item *item);
 
 /* True for the kinds of USE_TOLD. */
 bool replay_is_told(enum recording_kind kind);
@@ -109,17 +101,18 @@ bool replay_is_told(enum recording_kind kind);
 struct replay_line *replay_line_of(struct replay *r, int link);
 
 /* The next item of this use on a link, or NULL. replay_used() consumes it. */
-struct replay_item *replay_peek(struct replay *r, int link,
-                                enum replay_use use);
+struct recording_item *replay_peek(struct replay *r, int link,
+                                   enum replay_use use);
 void replay_used(struct replay *r, int link, enum replay_use use);
 
 /* True if everything that the library reported or sent before an item has
  * happened again. */
-bool replay_is_next(struct replay *r, int link, const struct replay_item *item);
+bool replay_is_next(struct replay *r, int link,
+                    const struct recording_item *item);
 
 /* The next item of a kind on any link, from *at on, or NULL. Consumes it. */
-const struct replay_item *replay_take(struct replay *r, size_t *at,
-                                      enum recording_kind kind);
+const struct recording_item *replay_take(struct replay *r, size_t *at,
+                                         enum recording_kind kind);
 
 /* Reads the items of the current call. Returns 0, or -1 with r->error;
  * replay_read_fail() copies the recording's error. */

@@ -43,10 +43,8 @@ static void reply_token(struct replay *r, int64_t life_s, int64_t len) {
 }
 
 /* Writes the body of a refusal with the recorded code. */
-static void reply_code(const struct replay *r, const struct replay_item *e,
-                       char *body, size_t len) {
-    json_t *code =
-        json_pack("{s:s%}", "error", (const char *)r->data + e->data, e->len);
+static void reply_code(const struct recording_item *e, char *body, size_t len) {
+    json_t *code = json_pack("{s:s%}", "error", (const char *)e->data, e->len);
     size_t n = json_dumpb(code, body, len - 1, JSON_COMPACT);
 
     body[n < len ? n : 0] = '\0';
@@ -55,11 +53,11 @@ static void reply_code(const struct replay *r, const struct replay_item *e,
 
 /* Bytes of the scope before the word in the error. */
 static size_t words_before(const struct replay *r,
-                           const struct replay_item *e) {
+                           const struct recording_item *e) {
     const char *at = r->scope;
 
-    while (*at != '\0' && (strcspn(at, " ") != e->len ||
-                           memcmp(at, r->data + e->data, e->len) != 0)) {
+    while (*at != '\0' &&
+           (strcspn(at, " ") != e->len || memcmp(at, e->data, e->len) != 0)) {
         at += strcspn(at, " ");
         at += *at == ' ';
     }
@@ -67,7 +65,7 @@ static size_t words_before(const struct replay *r,
 }
 
 /* Makes a response that causes the recorded error. */
-static void reply_error(struct replay *r, const struct replay_item *e,
+static void reply_error(struct replay *r, const struct recording_item *e,
                         bool came) {
     char head[60] = "", body[MST_TOKEN_MAX + 200] = "{}";
     int64_t status = e->values[3];
@@ -77,7 +75,7 @@ static void reply_error(struct replay *r, const struct replay_item *e,
                  e->values[4] / 1000);
     }
     switch (e->values[1]) {
-    case MST_ERR_TOKEN_REFUSED: reply_code(r, e, body, sizeof body); break;
+    case MST_ERR_TOKEN_REFUSED: reply_code(e, body, sizeof body); break;
     case MST_ERR_TOKEN_TYPE: strcpy(body, "{\"token_type\":\"X\"}"); break;
     case MST_ERR_TOKEN_SCOPE:
         /* everything before the missing word */
@@ -127,7 +125,7 @@ static void reply_error(struct replay *r, const struct replay_item *e,
 
 void replay_reply(struct replay *r, int link) {
     struct replay_line *line = replay_line_of(r, link);
-    const struct replay_item *told = replay_peek(r, link, USE_TOLD);
+    const struct recording_item *told = replay_peek(r, link, USE_TOLD);
 
     if (line->made || told == NULL) {
         return;

@@ -54,19 +54,18 @@ int run_begin(struct run *run, struct options *options,
     plan->config.trace = run_trace;
     plan->config.trace_context = run;
     signals_catch(); /* before there is a file that a signal would leave */
+    if (recorder_open(&run->recorder, options->record,
+                      (uint64_t)options->split_mb * 1000000) != 0) {
+        snprintf(error, SETTINGS_ERROR_LEN, "%.500s", run->recorder.trouble);
+        return EXITS_LOCAL;
+    }
     if (options->record) {
-        if (recorder_open(&run->recorder, options->record,
-                          (uint64_t)options->split_mb * 1000000) != 0) {
-            snprintf(error, SETTINGS_ERROR_LEN, "%.500s",
-                     run->recorder.trouble);
-            return EXITS_LOCAL;
-        }
         run->records = true;
         recorder_configure(&run->recorder, &plan->config);
     }
     if (rc == 0) {
         rc = clients_begin(&run->clients, plan, &run->network.port,
-                           run->records ? &run->recorder : NULL);
+                           &run->recorder);
     }
     if (rc == 0) {
         rc = board_init(&run->board, options->markets, options->market_count,

@@ -137,8 +137,8 @@ char *settings_profile(const char *wanted) {
     return path;
 }
 
-/* Takes settings that are not set yet from a layer, and frees it. A value that
- * consists of line ends counts as not set. */
+/* Takes settings that are not set yet from a layer. A value that consists of
+ * line ends counts as not set. */
 static bool settings_merge(struct settings *settings, struct layer *from,
                            const char *origin, char *error) {
     struct layer *into = &settings->options;
@@ -161,7 +161,6 @@ static bool settings_merge(struct settings *settings, struct layer *from,
         layer_set(into, (enum setting)i, value);
         settings->origin[i] = origin;
     }
-    layer_free(from);
     return ok;
 }
 

@@ -19,7 +19,7 @@
 /* Rows that every market has: its name, the best bid and ask. */
 #define MARKET_ROWS 2
 
-struct view {
+static struct {
     const struct board *board;
     struct panel *panels;
     size_t first;         /* first market that is shown */
@@ -28,33 +28,23 @@ struct view {
     bool one, help, replays;
     uint64_t paused_ms; /* 0: not paused */
     WINDOW *held;       /* the picture while it is paused */
-};
+} view;
 
-struct view *view_new(const struct board *board, bool replays) {
-    struct view *view = calloc(1, sizeof *view);
+bool view_open(const struct board *board, bool replays) {
     size_t count = board->market_count ? board->market_count : 1;
 
-    if (view) {
-        view->board = board;
-        view->replays = replays;
-        view->panels = calloc(count, sizeof *view->panels);
-        draw_init();
-    }
-    if (view && !view->panels) {
-        free(view);
-        view = NULL;
-    }
-    return view;
+    view.board = board;
+    view.replays = replays;
+    view.panels = calloc(count, sizeof *view.panels);
+    draw_init();
+    return view.panels != NULL;
 }
 
-void view_free(struct view *view) {
-    if (view) {
-        if (view->held) {
-            delwin(view->held);
-        }
-        free(view->panels);
-        free(view);
+void view_close(void) {
+    if (view.held) {
+        delwin(view.held);
     }
+    free(view.panels);
 }
 
 /* The arrangement of panels: as many as fit, of equal size. */
@@ -62,9 +52,9 @@ struct grid {
     int across, down, width, height;
 };
 
-static struct grid view_grid(const struct view *view, int height) {
-    int count = view->one ? 1 : (int)view->board->market_count;
-    struct grid grid = {COLS / PANEL_WIDTH, height / panel_height(view->board),
+static struct grid view_grid(int height) {
+    int count = view.one ? 1 : (int)view.board->market_count;
+    struct grid grid = {COLS / PANEL_WIDTH, height / panel_height(view.board),
                         0, 0};
 
     grid.across = grid.across > count ? count : grid.across;
@@ -81,59 +71,58 @@ static struct grid view_grid(const struct view *view, int height) {
     return grid;
 }
 
-static void view_panels(struct view *view, int top, int height,
-                        uint64_t now_ms) {
-    const struct board *board = view->board;
+static void view_panels(int top, int height, uint64_t now_ms) {
+    const struct board *board = view.board;
     struct grid grid;
 
-    view->shown = 0;
-    view->across = 1;
+    view.shown = 0;
+    view.across = 1;
     if (height < 1 || board->market_count == 0) {
         return;
     }
-    grid = view_grid(view, height);
-    view->across = (size_t)grid.across;
-    view->shown = view->across * (size_t)grid.down;
+    grid = view_grid(height);
+    view.across = (size_t)grid.across;
+    view.shown = view.across * (size_t)grid.down;
     /* scroll back rather than leave places empty */
-    if (view->first + view->shown > board->market_count) {
-        view->first = board->market_count > view->shown
-                          ? board->market_count - view->shown
-                          : 0;
+    if (view.first + view.shown > board->market_count) {
+        view.first = board->market_count > view.shown
+                         ? board->market_count - view.shown
+                         : 0;
     }
     for (int i = 0; i < grid.across * grid.down; ++i) {
-        size_t market = view->first + (size_t)i;
+        size_t market = view.first + (size_t)i;
         struct draw_area area = {top + i / grid.across * grid.height,
                                  i % grid.across * grid.width, grid.height,
                                  grid.width - (grid.across > 1)};
 
         if (market < board->market_count) {
-            panel_draw(&view->panels[market], board, &board->markets[market],
-                       area, view->group, now_ms);
+            panel_draw(&view.panels[market], board, &board->markets[market],
+                       area, view.group, now_ms);
         }
     }
 }
 
-static void view_position(const struct view *view, char *text, size_t len) {
-    size_t count = view->board->market_count;
-    size_t last = view->first + view->shown;
+static void view_position(char *text, size_t len) {
+    size_t count = view.board->market_count;
+    size_t last = view.first + view.shown;
 
-    if (view->shown == 0 || view->shown >= count) {
+    if (view.shown == 0 || view.shown >= count) {
         snprintf(text, len, "%zu market%s", count, count == 1 ? "" : "s");
-    } else if (view->shown == 1) {
-        snprintf(text, len, "market %zu of %zu", view->first + 1, count);
+    } else if (view.shown == 1) {
+        snprintf(text, len, "market %zu of %zu", view.first + 1, count);
     } else {
-        snprintf(text, len, "markets %zu-%zu of %zu", view->first + 1,
+        snprintf(text, len, "markets %zu-%zu of %zu", view.first + 1,
                  last > count ? count : last, count);
     }
 }
 
-static void view_held(const struct view *view, int top, int height) {
+static void view_held(int top, int height) {
     int rows =
-        getmaxy(view->held) < top + height ? getmaxy(view->held) : top + height;
-    int columns = getmaxx(view->held) < COLS ? getmaxx(view->held) : COLS;
+        getmaxy(view.held) < top + height ? getmaxy(view.held) : top + height;
+    int columns = getmaxx(view.held) < COLS ? getmaxx(view.held) : COLS;
 
     if (rows > top) {
-        copywin(view->held, stdscr, top, 0, top, 0, rows - 1, columns - 1,
+        copywin(view.held, stdscr, top, 0, top, 0, rows - 1, columns - 1,
                 FALSE);
     }
 }
@@ -174,127 +163,127 @@ static void view_help(void) {
     }
 }
 
-void view_draw(struct view *view, struct status *status) {
+void view_draw(struct status *status) {
     char position[64];
     int top, height;
-    unsigned rows = status_rows(view->board, LINES - MARKET_ROWS);
+    unsigned rows = status_rows(view.board, LINES - MARKET_ROWS);
 
-    status->paused_ms = view->paused_ms;
+    status->paused_ms = view.paused_ms;
     erase();
-    top = status_header(view->board, status, rows);
-    view_position(view, position, sizeof position);
-    height = LINES - top - status_footer(view->board, status, rows, position);
-    if (view->held) {
-        view_held(view, top, height);
+    top = status_header(view.board, status, rows);
+    view_position(position, sizeof position);
+    height = LINES - top - status_footer(view.board, status, rows, position);
+    if (view.held) {
+        view_held(top, height);
     } else {
-        view_panels(view, top, height, status->now_ms);
+        view_panels(top, height, status->now_ms);
     }
-    if (view->help) {
+    if (view.help) {
         view_help();
     }
     refresh();
 }
 
-static void view_pause(struct view *view, uint64_t now_ms) {
-    if (view->held) {
-        delwin(view->held);
-        view->held = NULL;
-        view->paused_ms = 0;
+static void view_pause(uint64_t now_ms) {
+    if (view.held) {
+        delwin(view.held);
+        view.held = NULL;
+        view.paused_ms = 0;
     } else {
-        view->held = dupwin(stdscr);
-        view->paused_ms = view->held ? now_ms : 0;
+        view.held = dupwin(stdscr);
+        view.paused_ms = view.held ? now_ms : 0;
     }
 }
 
 /* Scrolls by this many markets, up to the ends. */
-static void view_scroll(struct view *view, long by) {
-    long count = (long)view->board->market_count;
-    long last = count - (long)view->shown;
-    long first = (long)view->first + by;
+static void view_scroll(long by) {
+    long count = (long)view.board->market_count;
+    long last = count - (long)view.shown;
+    long first = (long)view.first + by;
 
     first = first > last ? last : first;
-    view->first = (size_t)(first < 0 ? 0 : first);
+    view.first = (size_t)(first < 0 ? 0 : first);
 }
 
-static void view_one(struct view *view, bool one, size_t market) {
-    view->one = one;
-    if (one && market < view->board->market_count) {
-        view->first = market;
+static void view_one(bool one, size_t market) {
+    view.one = one;
+    if (one && market < view.board->market_count) {
+        view.first = market;
     }
 }
 
 /* Changes the grouping of prices, and resets the columns' widths. */
-static void view_group(struct view *view, int by) {
-    unsigned group = view->group + (unsigned)by;
+static void view_group(int by) {
+    unsigned group = view.group + (unsigned)by;
 
     if (group <= GROUP_MAX) {
-        view->group = group;
-        for (size_t i = 0; i < view->board->market_count; ++i) {
-            view->panels[i].columns = (struct ladder_columns){0};
+        view.group = group;
+        for (size_t i = 0; i < view.board->market_count; ++i) {
+            view.panels[i].columns = (struct ladder_columns){0};
         }
     }
 }
 
 /* Handles the keys that change what is shown. Returns true if key is one. */
-static bool view_move(struct view *view, int key) {
-    long count = (long)view->board->market_count;
+static bool view_move(int key) {
+    long count = (long)view.board->market_count;
 
     switch (key) {
     case KEY_RIGHT:
-    case '\t': view_scroll(view, 1); return true;
+    case '\t': view_scroll(1); return true;
     case KEY_LEFT:
-    case KEY_BTAB: view_scroll(view, -1); return true;
-    case KEY_DOWN: view_scroll(view, (long)view->across); return true;
-    case KEY_UP: view_scroll(view, -(long)view->across); return true;
-    case KEY_NPAGE: view_scroll(view, (long)view->shown); return true;
-    case KEY_PPAGE: view_scroll(view, -(long)view->shown); return true;
-    case KEY_HOME: view_scroll(view, -count); return true;
-    case KEY_END: view_scroll(view, count); return true;
+    case KEY_BTAB: view_scroll(-1); return true;
+    case KEY_DOWN: view_scroll((long)view.across); return true;
+    case KEY_UP: view_scroll(-(long)view.across); return true;
+    case KEY_NPAGE: view_scroll((long)view.shown); return true;
+    case KEY_PPAGE: view_scroll(-(long)view.shown); return true;
+    case KEY_HOME: view_scroll(-count); return true;
+    case KEY_END: view_scroll(count); return true;
     case '\r':
     case '\n':
-    case KEY_ENTER: view_one(view, !view->one, view->first); return true;
+    case KEY_ENTER: view_one(!view.one, view.first); return true;
     case '0':
-    case 27: view_one(view, false, 0); return true;
+    case 27: view_one(false, 0); return true;
     case '+':
-    case '=': view_group(view, 1); return true;
-    case '-': view_group(view, -1); return true;
+    case '=': view_group(1); return true;
+    case '-': view_group(-1); return true;
     default: break;
     }
     if (key >= '1' && key <= '9' && key - '1' < count) {
-        view_one(view, true, (size_t)(key - '1'));
+        view_one(true, (size_t)(key - '1'));
         return true;
     }
     return false;
 }
 
-static enum view_key view_key(struct view *view, int key, uint64_t now_ms) {
+static enum view_key view_key(int key, uint64_t now_ms) {
     if (key == 'q' || key == 'Q') {
         return VIEW_QUIT;
     }
     if (key == 'r' || key == 'L' - '@') {
         screen_renew();
-    } else if (view->help) {
-        view->help = false;
+    } else if (view.help) {
+        view.help = false;
     } else if (key == '?' || key == 'h') {
-        view->help = true;
-    } else if (view->replays && (key == 'p' || key == ' ')) {
+        view.help = true;
+    } else if (view.replays && (key == 'p' || key == ' ')) {
         return VIEW_PAUSE;
-    } else if (view->replays && (key == '<' || key == '>')) {
+    } else if (view.replays && (key == '<' || key == '>')) {
         return key == '<' ? VIEW_SLOWER : VIEW_FASTER;
     } else if (key == 'p' || key == ' ') {
-        view_pause(view, now_ms);
-    } else if (view->held || !view_move(view, key)) {
+        view_pause(now_ms);
+    } else if (view.held || !view_move(key)) {
         return VIEW_NOTHING;
     }
     return VIEW_CHANGED;
 }
 
-enum view_key view_keys(struct view *view, uint64_t now_ms) {
+enum view_key view_keys(uint64_t now_ms) {
     enum view_key result = VIEW_NOTHING;
     int key;
 
     while (result <= VIEW_CHANGED && (key = getch()) != ERR) {
-        enum view_key did = view_key(view, key, now_ms);
+        enum view_key did = view_key(key, now_ms);
 
         result = did != VIEW_NOTHING ? did : result;
     }

@@ -121,8 +121,6 @@ int status_header(const struct board *board, const struct status *status,
 int status_footer(const struct board *board, const struct status *status,
                   unsigned rows, const char *position);
 
-struct view;
-
 /* The last three are for recordings. */
 enum view_key {
     VIEW_NOTHING,
@@ -133,16 +131,16 @@ enum view_key {
     VIEW_FASTER
 };
 
-/* Prepares a view of a board, of a stream or a recording, after screen_open().
- * Returns NULL without memory. */
-struct view *view_new(const struct board *board, bool replays);
-void view_free(struct view *view);
+/* Prepares the view of a board, of a stream or a recording, after
+ * screen_open(). Returns false without memory. */
+bool view_open(const struct board *board, bool replays);
+void view_close(void);
 
 /* Draws everything; ncurses finds what has changed. */
-void view_draw(struct view *view, struct status *status);
+void view_draw(struct status *status);
 
 /* Handles the keys that were pressed, without waiting. VIEW_CHANGED: call
  * view_draw(). */
-enum view_key view_keys(struct view *view, uint64_t now_ms);
+enum view_key view_keys(uint64_t now_ms);
 
 #endif

@@ -35,7 +35,6 @@ struct watch {
     struct options options;
     struct run run;
     struct metrics *metrics;
-    struct view *view;
     struct status status;
     unsigned terminal_rate; /* bytes per second, or 0 */
     struct board *board;    /* of the run or the recording */
@@ -157,7 +156,7 @@ static void watch_draw(struct watch *watch, uint64_t now_ms) {
     }
     watch_rate(watch, status->now_ms);
     status->closing = watch->run.phase != RUN_ON;
-    view_draw(watch->view, status);
+    view_draw(status);
     watch->draw_ms = now_ms;
 }
 
@@ -172,7 +171,7 @@ static void watch_show(struct watch *watch, uint64_t now_ms) {
     if (screen_stop() || screen_resize()) {
         watch->draw_ms = 0;
     }
-    key = view_keys(watch->view, now_ms);
+    key = view_keys(now_ms);
     if (key == VIEW_QUIT) {
         run_close(&watch->run);
     } else if (key != VIEW_NOTHING) {
@@ -301,8 +300,8 @@ static int watch_begin(struct watch *watch) {
         scheme = strstr(url, "://");
         watch->status.service = scheme ? scheme + strlen("://") : url;
     }
-    watch->view = view_new(watch->board, watch->options.replay != NULL);
-    return watch->view ? EXITS_OK : EXITS_LOCAL;
+    return view_open(watch->board, watch->options.replay != NULL) ? EXITS_OK
+                                                                  : EXITS_LOCAL;
 }
 
 /* Finds the markets of a recording. This needs no network and no settings. */
@@ -356,7 +355,7 @@ int watch_main(int argc, char **argv) {
             result = watch_end(&watch);
         }
     }
-    view_free(watch.view);
+    view_close();
     screen_close();
     metrics_end(watch.metrics);
     playback_end(&watch.playback);

@@ -251,6 +251,25 @@ def environment_with(**variables):
     return {**kept, **variables}
 
 
+def user_environment(**variables):
+    """The environment of a user of the sandbox."""
+    return environment_with(**{
+        "HOME": "/nonexistent", "LC_ALL": "C.UTF-8",
+        "MINI_STREAM_CLIENT_ID": "sandbox-client",
+        "MINI_STREAM_CLIENT_SECRET": "sandbox-secret", **variables})
+
+
+def run_tool(*arguments, before=(), stdout=subprocess.PIPE, **variables):
+    """Runs mini-stream as this user. Returns (exit status, standard output,
+    standard error). Fails if they control a terminal or have the secret."""
+    done = run_program(*before, TOOL, *arguments, stdout=stdout,
+                       env=user_environment(**variables))
+    out = done.stdout or ""
+    check(not CONTROL.search(out + done.stderr), f"not harmless: {done}")
+    check("sandbox-secret" not in out + done.stderr, "the secret is told")
+    return done.returncode, out, done.stderr
+
+
 def in_time(seconds, run):
     """Returns run(seconds), or run("100") if the program did not reach the
     service in time (exit status 5) because this machine is slow."""
@@ -333,13 +352,18 @@ class Sandbox:
     command = (SANDBOX,)
 
     def __init__(self, state, *options, stderr=None):
-        self.state = state
+        self.state, self.options = state, options
         self.endpoints = os.path.join(state, "endpoints.json")
         self.ca = os.path.join(state, "ca.pem")
         self.arguments = ("--endpoints", self.endpoints, "--ca", self.ca)
         self.process = subprocess.Popen(
             [*self.command, "--state", state, *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr)
+
+    def restart(self):
+        """Starts it again, after it was killed."""
+        Sandbox.__init__(self, self.state, *self.options)
+        self.wait_ready()
 
     def wait_ready(self):
         try:

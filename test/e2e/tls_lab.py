@@ -5,6 +5,7 @@ SPDX-License-Identifier: 0BSD
 """
 import base64
 import contextlib
+import functools
 import hashlib
 import itertools
 import os
@@ -295,21 +296,17 @@ class Server(contextlib.AbstractContextManager):
 
 # ---- mini-stream ----
 
-class Tool(contextlib.AbstractContextManager):
-    """mini-stream stream, with its output in files."""
+class Program(contextlib.AbstractContextManager):
+    """A program with its outputs in files of a folder. start() starts it, as
+    subprocess.Popen() does."""
     numbers = itertools.count()
 
-    def __init__(self, folder, ca, arguments):
-        environment = environment_with(HOME=folder,
-                                       MINI_STREAM_CLIENT_SECRET="secret")
+    def __init__(self, folder, start):
         base = os.path.join(folder, f"tool-{next(self.numbers)}")
         self.paths = [base + ".out", base + ".err"]
         with open(self.paths[0], "wb") as out, \
                 open(self.paths[1], "wb") as err:
-            self.process = subprocess.Popen(
-                [*RUN, TOOL, "stream", "--ca", ca, "--client-id", "client",
-                 *arguments], env=environment, stdin=subprocess.DEVNULL,
-                stdout=out, stderr=err)
+            self.process = start(stdout=out, stderr=err)
 
     def out(self):
         return read_file(self.paths[0])
@@ -328,14 +325,30 @@ class Tool(contextlib.AbstractContextManager):
         self.wait()
         equal(self.process.returncode, status, f"exit status\n{self.err()}")
 
-    def end(self, status=0):
-        """Ends it by SIGINT, as a user does."""
-        self.process.send_signal(signal.SIGINT)
+    def end(self, status=0, number=signal.SIGINT):
+        """Ends it by a signal, as a user does."""
+        self.process.send_signal(number)
         self.finish(status)
 
     def until(self, read, pattern):
         """Waits for this output of read, which is self.out or self.err."""
         wait_until(read, pattern, "output", self.process)
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+class Tool(Program):
+    """mini-stream stream."""
+
+    def __init__(self, folder, ca, arguments):
+        super().__init__(folder, functools.partial(
+            subprocess.Popen, [*RUN, TOOL, "stream", "--ca", ca, "--client-id",
+                               "client", *arguments],
+            env=environment_with(HOME=folder,
+                                 MINI_STREAM_CLIENT_SECRET="secret"),
+            stdin=subprocess.DEVNULL))
 
     def failures(self):
         """The errors with which its connections ended. Only the last one may
@@ -343,7 +356,3 @@ class Tool(contextlib.AbstractContextManager):
         said = re.findall(r"^\S+ closed - (.*)$", self.err(), re.MULTILINE)
         equal("on request" in said[:-1], False, "before the end")
         return [each for each in said if each != "on request"]
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()

@@ -343,16 +343,13 @@ def test_restart(state):
         check(sandbox.put(id=record["id"]) == record, "by id")
 
 
-def test_killed_after_the_answer(state):
-    record = None
+def test_killed_after_the_answer(sandbox):
+    record = sandbox.put(**PAIR)
     for number in range(5):
-        with sandbox_of(state=state) as sandbox:
-            if record:
-                check(sandbox.put(id=record["id"]) == record, "lost")
-                record = sandbox.put(**PAIR, nickname=f"{number}")
-            else:
-                record = sandbox.put(**PAIR)
-            sandbox.kill()
+        sandbox.kill()
+        sandbox.restart()
+        check(sandbox.put(id=record["id"]) == record, "lost")
+        record = sandbox.put(**PAIR, nickname=f"{number}")
 
 
 def test_a_database_that_is_none(state):

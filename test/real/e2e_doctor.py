@@ -11,11 +11,11 @@ import sys
 import tempfile
 
 from doctor import (CERTIFICATES, SERVER_STEPS, SESSION_STEPS, TOKEN, Report,
-                    environment, matches, run, serve, to, waiting)
+                    matches, run, serve, to, waiting)
 from e2e import STREAM_SCOPE as SCOPE
 from e2e import (ACCESS, CONFIG, HANG_S, LOCAL, NETWORK, OK, SERVICE, TOOL,
-                 USAGE, check, equal, free_port, read_file, run_program,
-                 sandbox_of, write_file)
+                 USAGE, check, equal, free_port, read_file, sandbox_of,
+                 user_environment, write_file)
 from terminal import Line
 from tls_lab import SERVICE as TLS_STREAM
 from tls_lab import Process
@@ -320,7 +320,7 @@ def test_another_spelling():
 def on_terminal(*arguments, **variables):
     """The output of doctor on a terminal."""
     line = Line([TOOL, "doctor", *arguments], 80, 24,
-                environment(**{"TERM": "xterm", **variables}))
+                user_environment(**{"TERM": "xterm", **variables}))
     said = line.read().decode()
     line.process.wait(HANG_S)
     line.close()
@@ -353,7 +353,6 @@ def test_usage():
         for words in ("[MARKET]", "--timeout", "error_code", "Exit status"):
             check(words in out, words)
     with open("/dev/full", "w", encoding="ascii") as full:
-        done = run_program(TOOL, "doctor", "--json", stdout=full,
-                           env=environment())
+        status, _, err = run("--json", stdout=full)
     equal((LOCAL, "mini-stream: standard output: No space left on "
-           "device\n"), (done.returncode, done.stderr))
+           "device\n"), (status, err))

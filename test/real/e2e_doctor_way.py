@@ -33,7 +33,7 @@ def test_silent_name_server(folder):
     """In a network namespace in which packets vanish."""
     report = waiting(
         "dns", NETWORK, *to(1), "--auth-url", "https://host.test",
-        prefix=("unshare", "--map-root-user", "--mount", "--net", "sh", "-ec",
+        before=("unshare", "--map-root-user", "--mount", "--net", "sh", "-ec",
                 r"""
                 ip link add one type veth peer name other
                 ip link set one up
@@ -78,7 +78,7 @@ def test_some_addresses():
         report = Report(
             OK, *sandbox.arguments, "--auth-url",
             sandbox.urls["auth_url"].replace("localhost", "several.test"),
-            prefix=("unshare", "--map-root-user", "--mount", "sh", "-c",
+            before=("unshare", "--map-root-user", "--mount", "sh", "-c",
                     'mount --bind "$0" /etc/hosts && exec "$@"', hosts))
         equal(["127.0.0.7", "127.0.0.1"],
               report.step("dns", "token")["addresses"])

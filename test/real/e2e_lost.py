@@ -10,7 +10,7 @@ import time
 
 import websockets
 
-from e2e import HANG_S, TOOL, check, environment_with
+from e2e import HANG_S, TOOL, check, killed, user_environment
 from token_endpoint import token_endpoint
 
 AUDIT_MS = 2000
@@ -54,22 +54,18 @@ class Stream:
 
 def follow(stream, port, auth_port):
     """The tool's first gap line, and the longest that the gap can be, in ms."""
-    tool = subprocess.Popen(
-        [TOOL, "stream", "--format", "json", "--allow-plain", "--set",
-         f"audit_ms={AUDIT_MS}", "--ws-url", f"ws://127.0.0.1:{port}",
-         "--auth-url", f"http://127.0.0.1:{auth_port}", "--client-id",
-         "client", "-c", f"{BOOK},{EXECUTION}", "--seconds", str(HANG_S),
-         "BTCUSD"], env=environment_with(MINI_STREAM_CLIENT_SECRET="secret"),
-        text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-    try:
+    with killed(subprocess.Popen(
+            [TOOL, "stream", "--format", "json", "--allow-plain", "--set",
+             f"audit_ms={AUDIT_MS}", "--ws-url", f"ws://127.0.0.1:{port}",
+             "--auth-url", f"http://127.0.0.1:{auth_port}", "-c",
+             f"{BOOK},{EXECUTION}", "--seconds", str(HANG_S), "BTCUSD"],
+            env=user_environment(), text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE)) as tool:
         for line in tool.stdout:
             thing = json.loads(line)
             if thing["type"] == "gap":
                 return thing, (time.monotonic() - stream.kept_at) * 1000
         raise AssertionError(f"no gap; asked: {stream.asked}")
-    finally:
-        tool.terminate()
-        tool.communicate(timeout=HANG_S)
 
 
 async def expect_gap(lost):

@@ -8,18 +8,10 @@ import json
 import os
 import tempfile
 
-from e2e import (CONFIG, SERVICE, TOOL, USAGE, check, environment_with, equal,
-                 run_program, write_file)
+from e2e import CONFIG, SERVICE, USAGE, check, equal, write_file
+from e2e import run_tool as run
 
 CODE = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"
-
-
-def run(*arguments, **variables):
-    """(exit status, standard output, standard error)"""
-    done = run_program(TOOL, *arguments, env=environment_with(
-        LC_ALL="C.UTF-8", MINI_STREAM_CLIENT_ID="sandbox-client",
-        MINI_STREAM_CLIENT_SECRET="sandbox-secret", **variables))
-    return done.returncode, done.stdout, done.stderr
 
 
 def says(status, text, *arguments, **variables):

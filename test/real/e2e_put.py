@@ -5,25 +5,23 @@ SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import functools
-import http.server
 import json
 import os
 import re
 import signal
-import ssl
 import subprocess
 import tempfile
-import threading
 import uuid
 
 import e2e
 import e2e_address
 from e2e import ADDRESS_SCOPE as SCOPE
 from e2e import (ACCESS, BUILD, CONFIG, CONTROL, HANG_S, LOCAL, NETWORK, OK,
-                 SERVICE, TOOL, USAGE, check, environment_with, equal, killed,
-                 run_program, wait_for, write_file)
+                 SERVICE, TOOL, USAGE, check, equal, free_port, killed,
+                 run_program, user_environment, wait_for, write_file)
 from e2e_address import NETWORKS, PATH
 from tls_certificates import OWN, Certificates
+from tls_lab import Peer, Server
 
 # What else run_puts reports if nothing disturbs its requests.
 UNDISTURBED = {"failed": 0, "broken": 0, "errors": 0, "changes": 0,
@@ -40,9 +38,8 @@ class User:
     """A user with these settings and no others in the environment."""
 
     def __init__(self, urls, ca, client="sandbox-client"):
-        self.env = environment_with(
-            HOME="/nonexistent", LC_ALL="C.UTF-8", MINI_STREAM_CLIENT_ID=client,
-            MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+        self.env = user_environment(
+            MINI_STREAM_CLIENT_ID=client,
             MINI_STREAM_AUTH_URL=urls["auth_url"],
             MINI_STREAM_BASE_URL=urls["base_url"], MINI_STREAM_CA=ca)
 
@@ -92,82 +89,63 @@ class Service(e2e_address.Service):
 sandbox_of = functools.partial(e2e.sandbox_of, kind=Service)
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    """Token and address endpoint. Each PUT gets the next of the server's
-    answers; the last one serves all further requests."""
-
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):  # pylint: disable=arguments-differ
-        pass
-
-    def body(self):
-        return self.rfile.read(int(self.headers["Content-Length"]))
-
-    def do_POST(self):  # pylint: disable=invalid-name
-        self.server.tokens.append(self.body())
-        reply = json.dumps({"access_token": f"t{len(self.server.tokens)}",
-                            "token_type": "Bearer"}).encode()
-        # The wait is longer than the client's time.
-        self.wfile.write(response(400, self.server.refusal, "Retry-After: 120")
-                         if self.server.refusal else response(200, reply))
-
-    def do_PUT(self):  # pylint: disable=invalid-name
-        request = (self.path, dict(self.headers), json.loads(self.body()))
-        self.server.requests.append(request)
-        answers = self.server.answers
-        answer = answers.pop(0) if len(answers) > 1 else answers[0]
-        if answer is None:
-            self.server.released.wait(HANG_S)
-        else:
-            self.wfile.write(answer)
-        self.close_connection = not self.server.keeps
-
-    def setup(self):
-        super().setup()
-        self.server.connections += 1
-
-    def finish(self):
-        super().finish()
-        with contextlib.suppress(OSError):
-            self.connection.unwrap()  # sends a close_notify
-
-
-class Independent(http.server.ThreadingHTTPServer):
-    """An HTTPS server that shares no code with client or sandbox."""
+class Independent(Server):
+    """Token and address endpoint that shares no code with client or sandbox.
+    Each PUT gets the next of the answers; the last one serves all further
+    requests. None: no answer."""
 
     def __init__(self, path, *answers):
         certificates = Certificates(path)
         certificates.issue("own", "own", OWN)
-        self.ca = certificates.path("own.pem")
-        super().__init__(("127.0.0.1", 0), Handler)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.ca, certificates.path("own.key"))
-        self.socket = context.wrap_socket(self.socket, server_side=True)
+        self.ca = certificates.bundle("own-chain", "own")
+        self.context = certificates.context("own")
         self.answers = list(answers)
         self.refusal = None  # body of the token endpoint's error, or None
         self.keeps = False  # connections stay open after a PUT
         self.connections = 0
         self.tokens, self.requests = [], []
-        self.released = threading.Event()
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        super().__init__(self.talk)
 
-    def user(self):
-        url = f"https://localhost:{self.server_address[1]}"
+    def talk(self, connection):
+        self.connections += 1
+        peer = Peer(connection, self.context)
+        peer.handshake()
+        while True:  # until the client leaves
+            head, _, body = peer.request().partition("\r\n\r\n")
+            (method, path, _), *headers = map(str.split, head.split("\r\n"))
+            body = body.encode("latin-1")
+            if method == "POST":
+                self.tokens.append(body)
+                peer.send(self.token())
+                continue
+            self.requests.append((path, {
+                name.rstrip(":"): " ".join(words) for name, *words in headers},
+                                  json.loads(body)))
+            answer = (self.answers.pop(0) if len(self.answers) > 1 else
+                      self.answers[0])
+            peer.send(answer or b"")
+            if answer is not None and not self.keeps:
+                peer.end(notify=True)
+                return
+
+    def token(self):
+        reply = json.dumps({"access_token": f"t{len(self.tokens)}",
+                            "token_type": "Bearer"}).encode()
+        # The wait is longer than the client's time.
+        return (response(400, self.refusal, "Retry-After: 120")
+                if self.refusal else response(200, reply))
+
+    def user(self, port=None):
+        url = f"https://localhost:{port or self.port}"
         return User({"auth_url": url, "base_url": url + "/base/"}, self.ca)
 
 
 @contextlib.contextmanager
 def server_of(*answers):
     """A server with these answers, GOOD if there are none."""
-    with tempfile.TemporaryDirectory() as path:
-        server = Independent(path, *(answers or (GOOD,)))
-        try:
-            yield server
-        finally:
-            server.released.set()
-            server.shutdown()
-            server.server_close()
+    with tempfile.TemporaryDirectory() as path, \
+            Independent(path, *(answers or (GOOD,))) as server:
+        yield server
 
 
 def response(status, body, *headers, length=None):
@@ -233,13 +211,12 @@ def test_curl_makes_the_same_record(sandbox):
     equal(True, user.put(*PAIR)["bookmarked"])
 
 
-def test_record_outlives_a_kill(state):
-    with sandbox_of(state=state) as sandbox:
-        made = sandbox.user().put(*PAIR, "--nickname", "kept")
-        sandbox.kill()
-    with sandbox_of(state=state) as sandbox:
-        equal(made, sandbox.user().put("--id", made["id"]))
-        equal(made, sandbox.user().put(*PAIR))
+def test_record_outlives_a_kill(sandbox):
+    made = sandbox.user().put(*PAIR, "--nickname", "kept")
+    sandbox.kill()
+    sandbox.restart()
+    equal(made, sandbox.user().put("--id", made["id"]))
+    equal(made, sandbox.user().put(*PAIR))
 
 
 def test_two_clients(sandbox):
@@ -335,7 +312,7 @@ def test_request_as_another_server_reads_it(server):
         "--institution", "I", "--custodian-type", "PRIVATE"))
     (path, headers, body), = server.requests
     equal("/base" + PATH, path)
-    equal({"Host": f"localhost:{server.server_address[1]}",
+    equal({"Host": f"localhost:{server.port}",
            "Authorization": "Bearer t1",
            "Content-Type": "application/json",
            "Accept": "application/json, application/problem+json"},
@@ -507,9 +484,7 @@ def test_never_answered():
 
 
 def test_nobody_there(server):
-    user = server.user()
-    server.shutdown()
-    server.server_close()
+    user = server.user(free_port())
     err = user.fails(NETWORK, "connection refused", "--seconds", "1", *PAIR)
     check("may have taken effect" not in err, err)
     said = user.put("--seconds", "1", *PAIR, status=NETWORK)

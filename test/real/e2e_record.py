@@ -21,8 +21,7 @@ class Recorded(Sandbox):
     """A sandbox, and the program that records what it sends."""
 
     def __init__(self, state, *options):
-        self.options = (*fixed_ports(), *options)
-        super().__init__(state, *self.options)
+        super().__init__(state, *fixed_ports(), *options)
         self.file = os.path.join(state, "stream.rec")
         self.out = os.path.join(state, "events")
 
@@ -37,8 +36,7 @@ class Recorded(Sandbox):
         """Kills the service and starts it again a second later."""
         self.kill()
         time.sleep(1)
-        Sandbox.__init__(self, self.state, *self.options)
-        self.wait_ready()
+        super().restart()
 
     def events(self):
         return pathlib.Path(self.out).read_bytes()

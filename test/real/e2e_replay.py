@@ -164,15 +164,13 @@ def test_pairs():
 
 def test_killed():
     """The service is killed and starts again."""
-    ports = fixed_ports()
-    with lab_of(*ports) as lab:
+    with lab_of(*fixed_ports()) as lab:
         process = lab.stream("-f", "json", "--set", "backoff_max_ms=1000",
                              "BTCUSD")
         lab.until(process, '"type":"update"', 10)
         lab.kill()
         lab.until(process, '"type":"closed"', 2)
-        Sandbox.__init__(lab, lab.state, *ports)
-        lab.wait_ready()
+        lab.restart()
         lab.until(process, '"state":"live"', 2)
         lab.finish(process)
 

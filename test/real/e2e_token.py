@@ -5,13 +5,12 @@ SPDX-License-Identifier: 0BSD
 import json
 import os
 import re
-import subprocess
 import time
 
 from e2e import ADDRESS_SCOPE as ADDRESS, STREAM_SCOPE as STREAM
-from e2e import (ACCESS, CONFIG, LOCAL, NETWORK, OK, SERVICE, TOOL, USAGE,
-                 check, environment_with, equal, free_port, milliseconds,
-                 run_program, sandbox_of, write_file)
+from e2e import (ACCESS, CONFIG, LOCAL, NETWORK, OK, SERVICE, USAGE, check,
+                 equal, free_port, milliseconds, run_tool, sandbox_of,
+                 write_file)
 
 LINES = r"""scope     (\S+)
 lifetime  (\d+) s
@@ -19,19 +18,12 @@ expires   (\S+Z)
 """
 
 
-def run(sandbox, *arguments, client="sandbox-client", output=subprocess.PIPE,
-        **variables):
-    """Returns (exit status, standard output, standard error), with only the
-    settings that a token needs."""
-    env = environment_with(**{
-        "HOME": "/nonexistent", "MINI_STREAM_CLIENT_ID": client,
-        "MINI_STREAM_CLIENT_SECRET": "sandbox-secret",
+def run(sandbox, *arguments, client="sandbox-client", **options):
+    """run_tool() with only the settings that a token needs."""
+    return run_tool("token", *arguments, **{
         "MINI_STREAM_AUTH_URL": sandbox.urls["auth_url"],
-        "MINI_STREAM_CA": sandbox.ca, **variables})
-    done = run_program(TOOL, "token", *arguments, env=env, stdout=output)
-    out = done.stdout or ""
-    check("sandbox-secret" not in out + done.stderr, "the secret is told")
-    return done.returncode, out, done.stderr
+        "MINI_STREAM_CA": sandbox.ca, "MINI_STREAM_CLIENT_ID": client,
+        **options})
 
 
 def fails(sandbox, status, pattern, *arguments, **variables):
@@ -155,6 +147,6 @@ def test_usage(sandbox):
         equal((OK, ""), (status, err))
         check("never the token" in out and "--scope" in out, out)
     with open("/dev/full", "w", encoding="ascii") as full:
-        status, _, err = run(sandbox, output=full)
+        status, _, err = run(sandbox, stdout=full)
     equal((LOCAL, "mini-stream: standard output: No space left on "
            "device\n"), (status, err))

@@ -156,14 +156,13 @@ class Run(contextlib.ExitStack):
 
     def __init__(self, options, levels=1000, markets=MARKETS, loses=False):
         super().__init__()
-        self.options = (*fixed_ports(), *options)
         self.levels = levels
         self.markets = markets
         self.loses = loses
         self.pending = []
         self.compared = collections.Counter()
         self.end = time.monotonic() + HANG_S
-        self.service = self.enter_context(sandbox_of(*self.options))
+        self.service = self.enter_context(sandbox_of(*fixed_ports(), *options))
         try:
             self.tool = self.enter_context(Tool(self.service, levels, markets))
         except BaseException:
@@ -350,8 +349,7 @@ def test_service_killed():
         while run.tool.closed == 0:
             run.alive("the connection's end")
             time.sleep(0.01)
-        run.service = run.enter_context(sandbox_of(
-            *run.options, state=run.service.state))
+        run.service.restart()
         run.follow(lambda: run.tool.generation > 1, "another connection")
         run.follow_all()
         run.finish()
