@@ -153,7 +153,7 @@ def test_signals_that_are_ignored_stay_ignored():
 
 
 def test_descriptors_that_are_closed(sandbox):
-    """No socket gets the number of a standard stream."""
+    """No socket keeps the number of a standard stream."""
     closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
     secret = put(f"{sandbox.state}/secret", "sandbox-secret")
     gateway = put(f"{sandbox.state}/gateway.ini",
@@ -165,16 +165,14 @@ def test_descriptors_that_are_closed(sandbox):
                 [os.path.join(BUILD, "first")],
                 [SANDBOX, "--state", f"{sandbox.state}/another"],
                 [os.path.join(BUILD, "mini-stream-gateway"), gateway]]
-    wrong = []
     for program in programs:
         if not os.path.exists(program[0]):
             continue  # the gateway's tests build it
         with killed(subprocess.Popen([*closed, *program],
                                      env=sandbox.environment())) as process:
-            found = wait_for(lambda p=process: sockets_of(p), program,
-                             process=process)
-            wrong += [program] if min(found) < 3 else []
-    check(not wrong, wrong)
+            # The port moves a new socket; the C library's are soon gone.
+            wait_for(lambda p=process: min(sockets_of(p), default=0) > 2,
+                     program, process=process)
 
 
 def test_limit_of_file_size(sandbox):
