@@ -242,13 +242,14 @@ def dependency_options():
 
 
 def environment_with(**variables):
-    """The environment with these variables and without other settings of
-    mini-stream, except TLS and proxy, which a suite may set."""
+    """The environment with these variables (None: not set) and without other
+    settings of mini-stream, except TLS and proxy, which a suite may set."""
     kept = {name: value for name, value in os.environ.items()
             if name in ("MINI_STREAM_TLS", "MINI_STREAM_PROXY") or not (
                 name.startswith(("MINI_STREAM_", "XDG_"))
                 or name.lower().endswith("_proxy"))}
-    return {**kept, **variables}
+    return {name: value for name, value in {**kept, **variables}.items()
+            if value is not None}
 
 
 def user_environment(**variables):

@@ -33,8 +33,8 @@ extern struct played played;
 
 /* Starts to record, in a new folder. */
 void played_begin(struct mst_mock *mock, uint64_t rotate_bytes);
-/* Records and starts the session's client, or its pair; subscribes, with books of
- * the session; starts to close the client. */
+/* Records and starts the session's client, or its pair; subscribes, with books
+ * of the session; starts to close the client. */
 void played_start(void);
 void played_start_pair(uint32_t rotate_ms);
 void played_wish(enum mst_channel channel, const char *market);

@@ -141,8 +141,8 @@ const char *error_name(int error);
 /* Appends a decimal: "5e4", "12", "15e-1", with "~" if it is inexact. */
 void record_decimal(struct text *record, struct mst_decimal value);
 
-/* Appends a book's state and sides: "live: 100x1 99x2 | 101x3", "+ crossed"; the
- * second expects this text. */
+/* Appends a book's state and sides: "live: 100x1 99x2~ | 101x3", "~" for an
+ * inexact amount, "+ crossed"; the second expects this text. */
 void record_book(struct text *record, const struct mst_book *book);
 void expect_book_text(const char *name, const char *expected,
                       const struct mst_book *book);

@@ -153,7 +153,8 @@ static void record_side(struct text *record, const struct mst_book *book,
         expect_int("side of a level", side, level->side);
         mst_decimal_format(mst_level_price(level), price);
         mst_decimal_format(mst_level_amount(level), amount);
-        text_add(record, " %sx%s", price, amount);
+        text_add(record, " %sx%s%s", price, amount,
+                 mst_level_amount(level).inexact ? "~" : "");
     }
     expect_int("level beyond the depth", 0,
                mst_book_level(book, side, depth) != NULL);

@@ -15,7 +15,7 @@ AT_ONCE = 1
 
 def make(*arguments, **variables):
     """Runs make without the options of an outer one."""
-    outer = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PKG_CONFIG_PATH")
+    outer = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
     return run_program("make", "--no-print-directory", *arguments, env={
         **{name: value for name, value in os.environ.items()
            if name not in outer}, **variables})
@@ -63,7 +63,8 @@ def test_make_says_nothing_when_all_is_there():
 
 def test_make_asks_for_what_is_not_there(folder):
     """One line, and none of a compiler."""
-    done = make(f"BUILD={folder}/bare", "-kj4", PKG_CONFIG_LIBDIR="/none")
+    done = make(f"BUILD={folder}/bare", "-kj4", PKG_CONFIG_PATH="",
+                PKG_CONFIG_LIBDIR="/none")
     said, = (line for line in done.stderr.splitlines()
              if not line.startswith("make: "))
     check(done.returncode != 0 and done.stdout == "", done)

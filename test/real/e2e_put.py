@@ -112,15 +112,17 @@ class Independent(Server):
         peer.handshake()
         while True:  # until the client leaves
             head, _, body = peer.request().partition("\r\n\r\n")
-            (method, path, _), *headers = map(str.split, head.split("\r\n"))
+            asked, *headers = head.split("\r\n")
+            method, path, version = asked.split(" ")
+            equal("HTTP/1.1", version)
             body = body.encode("latin-1")
             if method == "POST":
                 self.tokens.append(body)
                 peer.send(self.token())
                 continue
-            self.requests.append((path, {
-                name.rstrip(":"): " ".join(words) for name, *words in headers},
-                                  json.loads(body)))
+            equal("PUT", method)
+            self.requests.append((path, dict(
+                each.split(": ", 1) for each in headers), json.loads(body)))
             answer = (self.answers.pop(0) if len(self.answers) > 1 else
                       self.answers[0])
             peer.send(answer or b"")

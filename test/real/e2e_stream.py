@@ -13,7 +13,7 @@ import subprocess
 
 import e2e
 from e2e import (ACCESS, CONFIG, HANG_S, NETWORK, OK, SERVICE, TOOL, USAGE,
-                 check, environment_with, equal, fixed_ports, read_file,
+                 check, environment_with, equal, fixed_ports, killed, read_file,
                  run_program, user_environment, wait_for, write_file)
 from e2e_messages import says
 from terminal import Line
@@ -173,8 +173,9 @@ def test_configuration(sandbox):
                         "contain a secret")):
         write_file(ini, f"[service]\n{line}\n")
         says(CONFIG, text, "stream", "--profile", ini, "BTCUSD")
-    says(CONFIG, "no client_id", "stream", *sandbox.arguments, "BTCUSD",
-         MINI_STREAM_CLIENT_ID="")
+    for client in ("", None):
+        says(CONFIG, "no client_id", "stream", *sandbox.arguments, "BTCUSD",
+             MINI_STREAM_CLIENT_ID=client)
 
 
 def test_secret_file(sandbox):
@@ -185,8 +186,9 @@ def test_secret_file(sandbox):
     says(CONFIG, "secret: others have access", "stream", *sandbox.arguments,
          *options, MINI_STREAM_CLIENT_SECRET="")
     os.chmod(path, 0o600)
-    equal(OK, sandbox.stream_until(OPEN, *options,
-                                   MINI_STREAM_CLIENT_SECRET="")[0])
+    status, said = sandbox.stream_until(OPEN, *options,
+                                        MINI_STREAM_CLIENT_SECRET="")
+    check(status == OK and SECRET not in said, said)
 
 
 def test_precedence(sandbox):
@@ -223,8 +225,8 @@ def test_precedence(sandbox):
 # ---- Standard output: closed, or a terminal ----
 
 def test_reader_that_leaves(sandbox):
-    with sandbox.start("stream", "BTCUSD",
-                       stderr=subprocess.DEVNULL) as process:
+    with killed(sandbox.start("stream", "BTCUSD",
+                              stderr=subprocess.DEVNULL)) as process:
         for _ in range(3):
             check(process.stdout.readline(), "a line")
         process.stdout.close()

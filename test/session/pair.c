@@ -296,6 +296,20 @@ TEST_CASE(test_links_take_turns) {
     }
 }
 
+/* A rotation begins at once, also after a longer time than a timer can be. */
+TEST_CASE(test_rotation_after_weeks) {
+    session_begin();
+    session.service.token_body = SERVICE_ENDLESS; /* it is never renewed */
+    session_open_pair(0);
+    for (int i = 0; i < 2; i++) {
+        mst_mock_advance(&session.mock, 20 * SESSION_DAY);
+        session_run(10000);
+    }
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    session_run(10000);
+    expect_int("changes", 1, changes());
+}
+
 /* The old leader waits as long as it would, also if it is to lead again. */
 TEST_CASE(test_rotation_to_one_that_waits) {
     session_begin();

@@ -257,6 +257,7 @@ TEST_CASE(test_wants) {
     struct mst_client *client = &session.client;
 
     session_begin();
+    session.config.stable_ms = 5000; /* does not count once it is lost */
     session.mock.plan.connect_ms = 100;
     session.mock.plan.send_stall = true;
     session_start();
@@ -276,6 +277,11 @@ TEST_CASE(test_wants) {
     assert_true(session_until(MST_EVENT_CLOSED, 100));
     session_run(0);
     expect_int("in backoff", 0, mst_wants(&client->link));
+    session.mock.plan.connect_ms = SESSION_HOUR;
+    while (session_state() != MST_STATE_CONNECT) {
+        session_run(1);
+    }
+    assert_in_range(mst_next_deadline_ms(&client->link), 9990, 10000);
     session_end();
     expect_int("closed", 0, mst_wants(&client->link));
 }

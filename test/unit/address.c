@@ -470,6 +470,10 @@ TEST_CASE(a_record_has_every_field) {
         {WITH(",\"created_at\":\"1970-01-01T00:00:01.0000000000000000000000"
               "0000000000000000000000000000000000000000000000000000000Z\""),
          "i   \"\"  1000000000 0"},
+        /* An escaped time has room for 64 bytes. */
+        {WITH(",\"created_at\":\"1970-01-01T00:00:01.\\u0035000000000000000000"
+              "000000000000000000000000Z\""),
+         "i   \"\"  1500000000 0"},
         {WITH(",\"crypto_network\":null,\"address\":null,\"nickname\":null,"
               "\"status\":null,\"created_at\":null,\"bookmarked\":null"),
          "i   \"\"  0 0"},
@@ -548,7 +552,6 @@ TEST_CASE(what_is_no_record_is_refused) {
     static const char *const times[] = {
         WITH(",\"created_at\":\"\""), WITH(",\"created_at\":\"yesterday\""),
         WITH(",\"created_at\":\"2026-01-02T03:04:05\""),
-        /* An escaped time has room for 64 bytes. */
         WITH(",\"created_at\":\"2026-01-02T03:04:05\\u002e00000000000000000"
              "0000000000000000000000000000000000000000000000000000000Z\""),
         WITH(",\"created_at\":\"2026-01-02T03:04:05\\u002e000000000000000000"

@@ -166,6 +166,13 @@ TEST_CASE(updates_count_by_their_time_not_by_their_order) {
                 "live: 99x5 97x6 | 102x8");
 }
 
+/* If not all fit, those of the snapshot go before a worse one of an update. */
+TEST_CASE(a_worse_level_of_a_newer_update_costs_no_better_one) {
+    shelf_open(2);
+    apply_part(20, UPDATE | WHOLE, "b 90 1");
+    expect_part(10, SNAPSHOT | WHOLE, "b 100 1, b 95 1", "live: 100x1 95x1 |");
+}
+
 /* ---- Doubt ---- */
 
 TEST_CASE(a_stale_book_shows_what_was_last_known) {

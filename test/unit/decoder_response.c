@@ -223,6 +223,22 @@ TEST_CASE(a_bad_entry_has_nothing_of_another) {
     }
 }
 
+TEST_CASE(a_response_with_a_book_is_no_book) {
+    struct text *message = text_new();
+
+    text_add(message,
+             "{'type':'subscribe','channels':[{'type':'heartbeat','success':"
+             "true}],'channel':'market_data','payload':{'market':'BTCUSD',"
+             "'bids':[" LEVEL("1", "1"));
+    for (int i = 2; i <= 40; i++) {
+        text_add(message, "," LEVEL("%d", "1"), i);
+    }
+    text_add(message, "],'asks':[],'type':'UPDATE','time':'" TIME "'}}");
+    expect_decoded(text_get(message), 4096, 0,
+                   "entry subscribe heartbeat 'heartbeat' '' ok\n"
+                   "error MESSAGE_SHAPE '' in BTCUSD\n");
+}
+
 TEST_CASE(an_entry_that_does_not_fit_costs_no_other) {
     static const size_t lens[] = {256, 257, 1000};
     static const char good[] =
