@@ -49,9 +49,8 @@ class Logged:
             return file.read()
 
     def until(self, pattern):
-        wait_for(lambda: re.search(pattern, self.said())
-                 or self.process.poll() is not None, pattern)
-        check(re.search(pattern, self.said()), self.said())
+        wait_for(lambda: re.search(pattern, self.said()),
+                 lambda: f"{pattern} in {self.said()}", process=self.process)
 
     def signal(self, number):
         self.process.send_signal(number)

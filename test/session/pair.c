@@ -316,9 +316,7 @@ TEST_CASE(test_rotation_to_one_that_waits) {
     session.config.backoff_ms = 10 * SESSION_MINUTE;
     session_open_pair(0);
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
-    while (state_of(1) != MST_STATE_OPEN) {
-        session_run(1);
-    }
+    assert_true(session_until(MST_EVENT_OPEN, 5000));
     mst_mock_end(&session.mock, 0, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_LEADER, 1));
     uint32_t wait = session.seen.closed.retry_ms;

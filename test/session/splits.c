@@ -221,6 +221,24 @@ static void play(const struct vector *v) {
     }
 }
 
+/* Numbers as they are stored, which a split must not change either. */
+static void book_tell(struct text *text, const struct mst_book *book) {
+    text_add(text, "%s %u:", mst_book_state_name(mst_book_state(book)),
+             mst_book_flags(book));
+    for (unsigned n = 0; n < 2 * SESSION_LEVELS; n++) {
+        enum mst_side side = n < SESSION_LEVELS ? MST_BID : MST_ASK;
+        const struct mst_level *level =
+            mst_book_level(book, side, n % SESSION_LEVELS);
+        if (level != NULL) {
+            text_add(text, " ");
+            record_decimal(text, mst_level_price(level));
+            text_add(text, "x");
+            record_decimal(text, mst_level_amount(level));
+        }
+    }
+    text_add(text, "\n");
+}
+
 /* Writes all results of a session as text. */
 static void tell(const struct vector *v, struct text *text) {
     const struct mst_stats *stats = mst_link_stats(
@@ -241,10 +259,8 @@ static void tell(const struct vector *v, struct text *text) {
                  session.seen.problem.title, session.seen.problem.detail,
                  session.seen.address.maybe_done, session.seen.address_body);
     } else {
-        for (size_t i = 0; i < COUNT(session.books); i++) {
-            record_book(text, session_book(i));
-            text_add(text, " %u\n", mst_book_flags(session_book(i)));
-        }
+        book_tell(text, session_book(0));
+        book_tell(text, session_book(1));
     }
 }
 
